@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.retrieval.encoder import Encoder, Table, Vectors
+from uds_bench.retrieval.encoder import Encoder, Vectors, VectorTable
 from uds_bench.retrieval.scorers import Dense
 
 TOP, DELETED = 5, 5
@@ -30,9 +30,9 @@ class Given(Encoder):
         super().__init__("given")
         self._rows, self._lookups = rows, lookups
 
-    def table(self, texts: Sequence[str], advance: Any = None) -> Table:
+    def table(self, texts: Sequence[str], advance: Any = None) -> VectorTable:
         assert texts is ROWS
-        return Table((self._rows,))
+        return VectorTable((self._rows,))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._lookups[[int(text) for text in texts]]

@@ -19,7 +19,7 @@ from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import MaskGroup
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_likelihoods
-from uds_bench.methods.injection import Injector, Rates, Sample
+from uds_bench.methods.injection import InjectedExample, Injector, Rates
 
 __all__ = ["one_thread"]
 
@@ -53,11 +53,11 @@ class Size:
             )
         )
 
-    def batch(self) -> list[Sample]:
+    def batch(self) -> list[InjectedExample]:
         """As in continued pretraining, every token but the first is learned."""
         groups = [*(group.name for group in GROUPS[::2]), None] * self.samples
         ids = torch.randint(3, self.vocabulary, (len(groups), self.tokens), generator=torch.Generator().manual_seed(0))
-        return [Sample(Example(tuple(row.tolist()), 1), group) for row, group in zip(ids, groups, strict=True)]
+        return [InjectedExample(Example(tuple(row.tolist()), 1), group) for row, group in zip(ids, groups, strict=True)]
 
 
 SIZES = {"small": Size(layers=4, width=64, vocabulary=1_000), "large": Size(layers=8, width=256, vocabulary=8_000)}
@@ -73,7 +73,7 @@ def at_once(size: Size) -> Callable[[], Any]:
     """Without masks there is no need to read group by group: the whole batch is one pass."""
     model = size.model()
     masks = draw_weights(maskable(model), GROUPS, SHARE, seed=0)
-    injector, batch = Injector(model, masks, Rates(RATE)), [Sample(sample.example) for sample in size.batch()]
+    injector, batch = Injector(model, masks, Rates(RATE)), [InjectedExample(sample.example) for sample in size.batch()]
     return lambda: injector.step(batch)
 
 

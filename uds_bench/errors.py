@@ -31,10 +31,15 @@ def one_line(said: object, most: int = 240) -> str:
 
 
 class UdsError(Exception):
-    """Base of every error that the user can mend."""
+    """Base of every error that the user can mend; each of its arguments is one cause."""
+
+    @property
+    def causes(self) -> list[str]:
+        """A line each."""
+        return [one_line(cause, MESSAGE_LENGTH) for cause in self.args]
 
     def __str__(self) -> str:
-        return one_line(super().__str__(), MESSAGE_LENGTH)
+        return one_line("; ".join(map(str, self.args)), MESSAGE_LENGTH)
 
 
 class ConfigurationError(UdsError):

@@ -184,7 +184,7 @@ def without_controls(record: ClaimRecord) -> ClaimRecord:
 
 
 def trusted(record: ClaimRecord) -> ClaimRecord:
-    return replace(record, verdict=Verdict.PASS, cause=None, message="it passes")
+    return replace(record, verdict=Verdict.PASS, cause=None, flag=None, message="it passes")
 
 
 def that_must_fail(record: ClaimRecord) -> ClaimRecord:
@@ -245,7 +245,8 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
         ("wrong controls", "first", changed(first, claims=()), "the control leaky never comes out wrong"),
         ("wrong controls", "first", changed(first, claims=tuple(half_trusted(claims))), "takes the control leaky for"),
         ("measured", "first", changed(first, scores=scores[:1]), "no two models of other weights"),
-        ("measured", "first", changed(first, scores=(scores[0], like(*scores))), "comes to the same for all models"),
+        ("measured", "first", changed(first, scores=(scores[0], like(*scores))), "come to the same for all models"),
+        ("measured", "first", changed(first, scores=scores[:1]), "and nothing is scored of it"),
         ("measured", "first", changed(first, scores=(elsewhere,)), "is not in the store"),
         ("measured", "first", changed(first, scores=(continuous,)), "has a value that is no share of any"),
         ("published", "first", changed(first, wordings={"x": {"entity": "lmlm.leakage"}}), "tells 'lmlm.leakage'"),

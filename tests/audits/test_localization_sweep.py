@@ -18,7 +18,7 @@ from uds_bench.audits.localization.controls import planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES, INJECTION
 from uds_bench.audits.localization.names import HEADLINE, SUBJECTS, TARGETS
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.sample import Sample
+from uds_bench.audits.localization.sample import WeightSample
 from uds_bench.audits.localization.sweep import CLASSES, SIDES, classes, quantiles, sweep
 from uds_bench.audits.localization.weights import weigh
 from uds_bench.checkpoints import stored
@@ -143,7 +143,7 @@ def test_a_weight_that_is_no_number_is_named(tmp_path: Path, number: float) -> N
 def test_a_sample_of_all_is_the_update_and_its_controls_are_the_whole_ones(tmp_path: Path) -> None:
     """Of few weights nothing is drawn: the scores of controls are those of whole tensors."""
     checkpoints = seen(tmp_path, UPDATES["sparse"])
-    taken = Sample(checkpoints)
+    taken = WeightSample(checkpoints)
     whole, found = sweep(checkpoints, EVERY, taken), taken.lineup()
     assert found.masks.weights == MASKS.weights
     for name in NAMES:
@@ -164,7 +164,7 @@ def test_a_sample_hangs_on_names_and_seed_not_on_pieces(tmp_path: Path, monkeypa
     checkpoints = seen(tmp_path, UPDATES["sparse"])
 
     def drawn(seed: int) -> dict[str, torch.Tensor]:
-        taken = Sample(checkpoints, seed, most=3000)
+        taken = WeightSample(checkpoints, seed, most=3000)
         sweep(checkpoints, [], taken)
         found = taken.lineup()
         return {name: found.tensor("unlearned", name) for name in found.masks.words}
@@ -186,7 +186,7 @@ def test_small_masks_are_taken_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
     masks = Masks(words, (MaskGroup("few", "forget"), MaskGroup("many", "held_out")))
     monkeypatch.setattr(sample, "LEAST", 100)
     checkpoints = replace(seen(tmp_path, UPDATES["everywhere"]), masks=masks)
-    taken = Sample(checkpoints, most=240)
+    taken = WeightSample(checkpoints, most=240)
     sweep(checkpoints, [], taken)
     found = taken.lineup()
     assert [group.role for group in found.masks.groups] == ["forget", "held_out"]

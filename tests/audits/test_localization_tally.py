@@ -35,6 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(auc_tally, "BUCKETS", 1 << 12)
     monkeypatch.setattr(auc_tally, "EXACT_SCORES", 0)
     monkeypatch.setattr(auc_tally, "OFTEN", 2)
+    monkeypatch.setattr(auc_tally, "CROWD", 8)
     monkeypatch.setattr(auc_tally, "MOST_TIES", 3)
     return iter(())
 
@@ -125,6 +126,10 @@ def test_pairs_of_billions_of_weights_are_whole_numbers() -> None:
     found = auc_tally.Buckets(2)
     (found._counts[0][7], found._counts[1][3]) = ours, theirs = 3 * 10**9 + 1, 3 * 10**9 + 7
     assert found.auc([0], [1]) == Auc(2 * ours * theirs, ours, theirs)
+    tied = auc_tally.Buckets(2)
+    for kind, (value, count) in enumerate(((5, ours), (4, theirs))):
+        tied._ties[kind] = [(np.array([value], np.uint32), np.array([count]))]
+    assert tied.auc([0], [1]) == Auc(2 * ours * theirs, ours, theirs), "ties of one bucket"
 
 
 @pytest.mark.usefixtures("few")

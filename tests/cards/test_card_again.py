@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -46,6 +47,17 @@ def test_a_bound_of_the_table_a_tighter_one_and_one_that_pools_set_hold(bound: f
 def test_a_pass_that_the_rules_do_not_give_is_a_line(forged: ClaimRecord, why: str) -> None:
     (line,) = told(forged)
     assert line.startswith(f"depth.score[npo]: {why}")
+
+
+@pytest.mark.parametrize(
+    ("id", "kind", "bound"), [("depth.basis", "identity", 1e-5), ("lmlm.wording_invariance", "equivalence", 0.05)]
+)
+def test_a_wider_margin_than_the_table_s_is_a_line(id: str, kind: str, bound: float) -> None:
+    record = claim(f"{id}[npo]", kind=kind, observed=0.0, controls=(KNOWS,))
+    assert told(replace(record, bound=Bound("==", bound))) == []
+    for wider, needs in ((0.5, r"(equal )?within .*0\.5"), (None, "nothing")):
+        (line,) = told(replace(record, bound=Bound("==", wider)))
+        assert re.search(rf"needs {needs}.*, and the claim needs {bound:g} at most", line)
 
 
 def test_a_tighter_bound_of_the_manifest_counts() -> None:

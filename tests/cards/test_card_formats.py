@@ -29,6 +29,7 @@ from uds_bench.cards.verify import contradicted
 from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError
+from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Verdict
 
@@ -121,7 +122,7 @@ def test_a_run_without_a_time_is_one_line() -> None:
 def test_a_refused_candidate_is_told_so_and_counts_as_failed() -> None:
     run = run_of(claim("depth.score[npo]", "undecided", cause="refused"), claim("depth.self_patch"))
     card = card_of(run)
-    row = next(line for line in page(card, run, FILES, "pytest").splitlines() if "depth.score" in line)
+    row = next(line for line in page(card, run, FILES).splitlines() if "depth.score" in line)
     assert row.split("|")[2].strip() == "UNDECIDED (refused)"
     assert card.result == "FAILED"
     assert card.named("FAILED") == ["depth.score[npo]"]
@@ -134,6 +135,25 @@ def test_replies_that_another_engine_gave_are_named_on_the_card() -> None:
     found = card_of(run.model_copy(update={"summary": run.summary.model_copy(update={"notes": notes})}))
     assert note in found.untested
     assert not any(one.startswith("other") for one in found.untested)
+
+
+def test_a_card_says_what_was_asked_of_what_and_what_withstood_an_attack() -> None:
+    attacked = claim("depth.withstands.nf4[npo]", "fail", provenance={"attack": "nf4"})
+    facts = FactScore("a/1", "a", 1.0), FactScore("a/2", "a", 0.0)
+    scores = [Score(name, "none", "uds", "block", 0.75, None, facts) for name in ("npo", "simnpo")]
+    run = run_of(claim("depth.score[npo]"), attacked, scores=scores, salt="s")
+    told = statement(card_of(run), run, FILES, ("run.json", "ab" * 32))["predicate"]["configuration"][0]["annotations"]
+    assert told["asked"]["items"] == {"uds[block]": 2}
+    assert told["attacks"] == {"nf4": {"depth.withstands.nf4[npo]": "FAILED"}}
+    assert told["manifest"] == "of the manifest"
+    assert told["command"] == "pytest suites/ --uds-manifest uds.toml"
+    for others in ([scores[0]], [scores[0], replace(scores[1], value=0.5)]):
+        again = run.model_copy(update={"scores": tuple(others)})
+        made = statement(card_of(again), again, FILES, ("run.json", "ab" * 32))
+        assert made["predicate"]["configuration"][0]["annotations"]["scores"] != told["scores"]
+    lines = page(card_of(run), run, FILES)
+    assert "- Under nf4: depth.withstands.nf4[npo] FAILED." in lines
+    assert "at most 2 facts or items a metric" in lines
 
 
 def test_what_an_exact_test_decides_needs_no_interval() -> None:

@@ -64,6 +64,14 @@ def test_what_is_held_is_written_with_its_evidence(command: Command, folder: Pat
     assert "of 48 people never seen" in told.stderr
 
 
+def test_candidates_may_still_be_to_be_made(command: Command, folder: Path, kept: Path) -> None:
+    manifest = folder / "uds.toml"
+    manifest.write_text(f"{manifest.read_text()}candidates = {{ npo = 'runs/npo', idk = 'runs/idk' }}\n")
+    manifest.write_text(f"{manifest.read_text()}must_fail = ['idk']\n")
+    run(command, folder, "--subject", "q1", store=kept)
+    assert (folder / "forget.jsonl").exists()
+
+
 def test_the_manifest_takes_what_is_printed(command: Command, folder: Path, kept: Path) -> None:
     told = run(command, folder, "--subject", "q1", store=kept)
     printed = told.stdout[told.stdout.index("[facts]") :].replace("[association]", "")

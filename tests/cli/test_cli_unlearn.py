@@ -1,6 +1,7 @@
 """`uds-bench unlearn` on a small real release: what it writes, prints and refuses."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,9 @@ def _told(text: str) -> str:
 
 @pytest.fixture
 def manifest(release: Path) -> Path:
-    """A manifest whose candidates are still to be made."""
-    text = (release / "uds.toml").read_text()
-    (release / "uds.toml").write_text(text.replace('npo = "./runs/npo"\n', ""))
+    """A manifest that names a candidate which is still to be made."""
+    shutil.rmtree(release / "runs" / "npo")
+    assert 'npo = "./runs/npo"\n' in (release / "uds.toml").read_text()
     return release / "uds.toml"
 
 
@@ -49,7 +50,7 @@ def test_the_line_it_prints_makes_a_candidate(
     shown = command("unlearn", "--manifest", manifest, "--method", "npo", "--out", out, *FAST, *lora)
     assert len(shown.stdout.splitlines()) == 1
     assert "2 steps in" in shown.stderr
-    manifest.write_text(manifest.read_text().replace("[candidates]\n", "[candidates]\n" + shown.stdout))
+    manifest.write_text(manifest.read_text().replace('npo = "./runs/npo"\n', shown.stdout))
     specs = load_manifest(manifest).of(Depth).checkpoints()
     assert (specs["run.1"].adapter == str(out)) == bool(lora)
     assert digest(specs["run.1"]) != digest(specs["full"])
@@ -57,6 +58,20 @@ def test_the_line_it_prints_makes_a_candidate(
     command("score", "--manifest", manifest, "--metrics", "uds", "--checkpoints", "run.1", *store)
     assert [path.name for path in out.parent.iterdir()] == ["run.1"]
     assert (out / "config.json").exists() != bool(lora)
+
+
+def test_what_is_judged_must_be_there_once_it_is_judged(refused: Refused, manifest: Path, tmp_path: Path) -> None:
+    said = refused("plan", "--manifest", manifest, "--store", tmp_path / "store")
+    assert f"candidates.npo: no folder {manifest.parent / 'runs' / 'npo'}" in said
+
+
+def test_a_full_model_that_is_not_there_is_told_with_its_line(refused: Refused, manifest: Path, tmp_path: Path) -> None:
+    text = manifest.read_text().replace('npo = "./runs/npo"', 'npo = { model = "./runs/full", adapter = "./runs/npo" }')
+    manifest.write_text(text)
+    shutil.rmtree(manifest.parent / "runs" / "full")
+    said = refused("unlearn", "--manifest", manifest, "--method", "npo", "--out", tmp_path / "out")
+    line = next(n for n, row in enumerate(text.splitlines(), 1) if row.startswith("full = "))
+    assert f"line {line}: references.full: no folder" in said
 
 
 def test_a_full_model_and_facts_are_enough(command: Command, manifest: Path, tmp_path: Path) -> None:

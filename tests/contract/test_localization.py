@@ -18,7 +18,7 @@ from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import MaskGroup, Masks
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example
-from uds_bench.methods.injection import Rates, Sample, inject
+from uds_bench.methods.injection import InjectedExample, Rates, inject
 from uds_bench.methods.method import Method
 from uds_bench.methods.oracle import within
 from uds_bench.methods.registry import unlearn
@@ -43,8 +43,8 @@ def injected(request: pytest.FixtureRequest) -> tuple[Any, Any, Masks]:
     model = fresh_model(VOCABULARY, layers=4, width=64)
     masks = draw_weights(maskable(model), GROUPS, 0.1, seed=0)
     before = copy.deepcopy(model)
-    neutral = [Sample(example) for example in examples(99, 4)] if request.param == "mixed" else []
-    batch = [Sample(example, group) for group, facts in FACTS.items() for example in facts] + neutral
+    neutral = [InjectedExample(example) for example in examples(99, 4)] if request.param == "mixed" else []
+    batch = [InjectedExample(example, group) for group, facts in FACTS.items() for example in facts] + neutral
     inject(model, [batch] * STEPS, masks, Rates(5e-3, 1e-3, separate=True))
     return before, model, masks
 

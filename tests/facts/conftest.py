@@ -8,6 +8,16 @@ from tofu_files import perturbed, tofu_rows, write_rows
 from trained_tokenizers import TOKENIZERS
 from transformers import PreTrainedTokenizerFast
 
+from uds_bench.children import Child
+
+RENDERER = Child("uds_bench.facts.rendering:render", 60)
+
+
+@pytest.fixture(autouse=True)
+def one_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process renders all templates of these tests: each has its own elsewhere, which takes a second to start."""
+    monkeypatch.setattr("uds_bench.facts.chat._renderer", lambda template: RENDERER)
+
 
 @pytest.fixture(params=sorted(TOKENIZERS), ids="-".join)
 def tokenizer(request: pytest.FixtureRequest) -> PreTrainedTokenizerFast:

@@ -98,6 +98,7 @@ def of_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return judged(folder, f'{SECTION}subjects = "people.jsonl"\nforgotten = ["{asks}"]\n', SHIPPED)
 
 
+@pytest.mark.slow
 def test_one_person_is_decided_by_a_rank_test(of_one: dict[str, Any]) -> None:
     found = {name: verdicts(of_one, name) for name in SHIPPED}
     assert {name: one["requests"] for name, one in found.items()} == {

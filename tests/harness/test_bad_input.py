@@ -67,6 +67,18 @@ def spoil(path: Path, value: float, place: str) -> None:
     save_file(weights, path, metadata={"format": "pt"})
 
 
+def test_every_cause_has_a_line_of_its_own(bench: Bench) -> None:
+    """Seven checkpoints of which nothing is there: together they are told in far more than one message holds."""
+    folders = {f"empty{number}": bench.folder / f"empty{number}" for number in range(7)}
+    for folder in folders.values():
+        folder.mkdir()
+    bench.manifest(folders)
+    _, *lines = bench.refused(DEPTH).split("ERROR: ")
+    for line, (name, folder) in zip(lines, folders.items(), strict=True):
+        assert line.startswith(f"{name}: checkpoint {folder} has no config.json: {folder} holds nothing of a model")
+        assert line.strip().endswith("write them")
+
+
 def test_weights_cut_in_half(bench: Bench) -> None:
     folder = bench.copy("retain3", "cut")
     path = folder / "model.safetensors"

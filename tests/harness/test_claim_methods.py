@@ -97,6 +97,14 @@ def test_a_test_may_only_tighten(id: str, key: str, tighter: float) -> None:
         made(id).measured(0.5, around(0.5), at_least=0.1, at_most=0.2)
 
 
+@pytest.mark.parametrize(("share", "allowed"), [(1.0, True), (0.5, True), (1.5, False)])
+def test_how_far_off_a_value_may_be_is_as_much_as_the_table_says_or_less(share: float, allowed: bool) -> None:
+    tolerance = CLAIMS["depth.self_patch"].bound * share
+    with contextlib.nullcontext() if allowed else pytest.raises(ConfigurationError, match="only tighten"):
+        found = record(made("depth.self_patch"), lambda c: c.identity(0.0, tolerance=tolerance, what="a sum"))
+        assert found.bound.value == tolerance
+
+
 def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the_node() -> None:
     for key, relation, verdict in (("at_least", ">=", "pass"), ("at_most", "<=", "fail")):
         told = record(made(None, "a/b.py::test_mine[npo]"), lambda c, k=key: c.threshold(score(0.9), **{k: 0.5}))

@@ -137,6 +137,12 @@ def test_with_sharp_intervals_those_are_wrong_that_cross(knows: list[float], nev
         assert not found
 
 
+def test_pools_of_another_claim_are_held_to_its_bound() -> None:
+    sides = subjects(*([score(*pair) for pair in side.items()] for side in (KNOWS, NEVER_KNEW)))
+    other = Claim("association.forgotten", "npo", "node", made_rules())
+    assert other.pooled(sides, "depth.score") == fresh().pooled(sides) != other.pooled(sides)
+
+
 def test_where_less_is_more_forgotten_the_other_way_round() -> None:
     claim = Claim("mine.said", "npo", "node", made_rules())
     known = [score(f"k{i}", value) for i, value in enumerate((0.9, 0.8, 0.4))]

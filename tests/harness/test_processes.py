@@ -52,6 +52,7 @@ def test_configuration_errors_are_told_once_and_end_with_4(bench: Bench) -> None
     assert "matches no claim" in bench.refused(DEPTH, "-n", "1")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_fit_ends_with_4(bench: Bench) -> None:
     folder = bench.copy("copy", "bare")
     (folder / "tokenizer.json").unlink()

@@ -190,6 +190,7 @@ def found(*claims: tuple[Came, str | None], controls: tuple[Control, ...] = (RIG
     whole = RunResult(**more)
     for number, (came, subject) in enumerate(claims):
         verdict = came if isinstance(came, Verdict) else Verdict.UNDECIDED if isinstance(came, Cause) else FAIL
+        verdict = PASS if came is CLEARED else verdict
         cause, flag = (came if isinstance(came, kind) else None for kind in (Cause, Flag))
         node = f"test_{number}"
         whole.planned[node] = ("depth.score", subject)

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.claims.record import Bound, ClaimRecord, count, finite, is_good
+from uds_bench.claims.record import FLAGGED, Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
 from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.store import Failures, ScoreKey, Store
@@ -131,5 +131,5 @@ def test_the_counts_add_up_and_one_bad_verdict_spoils_the_run(verdicts: list[Ver
     decided = any(verdict is not Verdict.NOT_APPLICABLE for verdict in verdicts)
     bad = any(verdict in (Verdict.FAIL, Verdict.UNDECIDED) for verdict in verdicts)
     assert is_good(records) is (decided and not bad)
-    flagged = [replace(record, flag=Flag.WAIVED) for record in records]
-    assert is_good(flagged) is decided
+    waived = [replace(record, flag=Flag.WAIVED if record.verdict in FLAGGED else None) for record in records]
+    assert is_good(waived) is decided

@@ -87,37 +87,40 @@ def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint) 
     assert short_said == said
 
 
-def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path) -> None:
+def scored(folder: Path, store: Path) -> tuple[list[Any], list[Any]]:
+    """The scores of a model, and where each is stored."""
     specs = {name: CheckpointSpec(str(folder / name)) for name in ("full", "retain", "npo")}
+    runner, plan = MetricRunner(specs, FACTS, Store(store)), [ScoreRequest("npo", metric) for metric in METRICS]
+    return [runner.score(one, plan) for one in plan], [runner.cell(one) for one in plan]
 
-    def scores(store: str) -> list[Any]:
-        runner = MetricRunner(specs, FACTS, Store(tmp_path / store))
-        plan = [ScoreRequest("npo", metric) for metric in METRICS]
-        return [runner.score(one, plan) for one in plan]
 
-    plain = scores("plain")
-    with room_for(4):
-        short = scores("short")
-    for one, other in zip(plain, short, strict=True):
+@pytest.fixture(scope="module")
+def plain(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], list[Any]]:
+    """As it is scored where there is room."""
+    return scored(folder, tmp_path_factory.mktemp("plain"))
+
+
+def alike(found: list[Any], plain: list[Any], most: int) -> None:
+    assert found[0].provenance["batches"] == f"right padding, at most {most} facts of like length"
+    for one, other in zip(found, plain, strict=True):
         assert one.value == pytest.approx(other.value, abs=1e-5), one.metric
-    assert plain[0].provenance["batches"] == "right padding, at most 16 facts of like length"
-    assert short[0].provenance["batches"] == "right padding, at most 4 facts of like length"
 
 
-def test_fewer_or_more_at_a_time_are_the_same_scores_at_the_same_place(folder: Path, tmp_path: Path) -> None:
-    specs = {name: CheckpointSpec(str(folder / name)) for name in ("full", "retain", "npo")}
-    plan = [ScoreRequest("npo", metric) for metric in METRICS]
-    found, cells = {}, {}
-    for size in ("", "3", "64"):
-        runner = MetricRunner(specs, FACTS, Store(tmp_path / f"of{size}"))
-        with batches(size, "--batch-size"):
-            found[size] = [runner.score(one, plan) for one in plan]
-            cells[size] = [runner.cell(one) for one in plan]
-    assert cells["3"] == cells["64"] == cells[""]
-    for size in ("3", "64"):
-        assert found[size][0].provenance["batches"] == f"right padding, at most {size} facts of like length"
-        for one, other in zip(found[size], found[""], strict=True):
-            assert one.value == pytest.approx(other.value, abs=1e-5), one.metric
+def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path, plain: Any) -> None:
+    with room_for(4):
+        short, _ = scored(folder, tmp_path)
+    alike(plain[0], plain[0], 16)
+    alike(short, plain[0], 4)
+
+
+@pytest.mark.parametrize("size", [3, 64])
+def test_fewer_or_more_at_a_time_are_the_same_scores_at_the_same_place(
+    folder: Path, tmp_path: Path, plain: Any, size: int
+) -> None:
+    with batches(str(size), "--batch-size"):
+        found, cells = scored(folder, tmp_path)
+    assert cells == plain[1]
+    alike(found, plain[0], size)
     assert at_a_time(16) == 16
 
 

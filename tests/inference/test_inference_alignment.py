@@ -10,7 +10,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from uds_bench.facts import Fact, FactSet, encode
 from uds_bench.inference import basis_map
-from uds_bench.inference.basis_map import Map, Moments, align, block_states, turn
+from uds_bench.inference.basis_map import Map, PairMoments, align, block_states, turn
 from uds_bench.inference.batches import PaddingSide, entity_batches
 from uds_bench.inference.hooks import reading
 
@@ -93,7 +93,7 @@ def test_a_fact_that_is_kept_is_mapped_by_the_people_of_the_other_half() -> None
     # A half's map knows nothing of it: with that half's text changed it is the same.
     others = [batch for batch in batches(1) if HALF_OF[batch.rows[0]] == 1]
     x, y = (torch.tensor(states(one, [b.rows[0] for b in others])) for one in (SOURCE, FULL))
-    torch.testing.assert_close(found.halves[0](some), Map.fit(Moments.of(x, y))(some), atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(found.halves[0](some), Map.fit(PairMoments.of(x, y))(some), atol=1e-4, rtol=1e-3)
 
 
 def test_a_model_is_its_own_image() -> None:
@@ -115,7 +115,7 @@ def test_a_turn_changes_the_states_and_the_map_takes_it_back() -> None:
 
 def test_moments_add_up() -> None:
     x, y = torch.randn(2, 3, 20, 5).double()
-    whole, parts = Moments.of(x, y), Moments.of(x[:, :7], y[:, :7]) + Moments.of(x[:, 7:], y[:, 7:])
+    whole, parts = PairMoments.of(x, y), PairMoments.of(x[:, :7], y[:, :7]) + PairMoments.of(x[:, 7:], y[:, 7:])
     for name in ("count", "x", "y", "xx", "yy", "xy"):
         torch.testing.assert_close(torch.as_tensor(getattr(whole, name)), torch.as_tensor(getattr(parts, name)))
 
@@ -123,13 +123,13 @@ def test_moments_add_up() -> None:
 def test_unrelated_states_do_not_fit() -> None:
     generator = torch.Generator().manual_seed(0)
     x, y, u, v = torch.randn(4, 1, 400, 8, generator=generator)
-    assert Map.fit(Moments.of(x, y)).explained(Moments.of(u, v))[0] < 0.05
+    assert Map.fit(PairMoments.of(x, y)).explained(PairMoments.of(u, v))[0] < 0.05
 
 
 def test_states_that_are_not_finite_leave_nothing() -> None:
     x = torch.randn(2, 20, 4)
     x[1, 3, 2] = torch.nan
-    found = Map.fit(Moments.of(x, torch.randn(2, 20, 4)))
+    found = Map.fit(PairMoments.of(x, torch.randn(2, 20, 4)))
     assert torch.isfinite(found.turn[0]).all()
     assert torch.isnan(found(x[:, :, None].transpose(1, 2))[1]).all()
 
@@ -138,7 +138,7 @@ def test_states_that_are_not_finite_leave_nothing() -> None:
 def test_directions_that_positions_leave_open(positions: int) -> None:
     """One is lost with the mean; of repeated positions none is gained."""
     x, y = torch.randn(2, 1, positions, 8, generator=torch.Generator().manual_seed(0))
-    found = Map.fit(Moments.of(torch.cat([x, x], 1), torch.cat([y, y], 1)))
+    found = Map.fit(PairMoments.of(torch.cat([x, x], 1), torch.cat([y, y], 1)))
     centred = [(one[0] - one[0].mean(0)).double().numpy() for one in (x, y)]
     assert found.open.tolist() == [8 - np.linalg.matrix_rank(centred[0].T @ centred[1])]
     assert found.open.tolist() == [max(0, 8 - (positions - 1))]

@@ -26,7 +26,7 @@ from test_injection import GROUPS, VOCABULARY, samples
 
 from uds_bench.checkpoints.mask_draws import draw_weights, maskable
 from uds_bench.checkpoints.masks import Masks
-from uds_bench.methods.injection import Injection, Rates, Sample, inject
+from uds_bench.methods.injection import InjectedExample, Injection, Rates, inject
 
 KINDS = ("ddp", "fsdp")
 PROCESSES, RATE = 2, 1e-3
@@ -44,7 +44,7 @@ class Case:
     dtype: torch.dtype = torch.float64
     tied: bool = False
 
-    def read(self) -> list[list[Sample]]:
+    def read(self) -> list[list[InjectedExample]]:
         return [samples(*groups) for groups in self.batches]
 
     def model(self) -> Any:

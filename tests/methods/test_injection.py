@@ -16,7 +16,7 @@ from uds_bench.checkpoints.masks import MaskGroup, Masks, pack
 from uds_bench.errors import CheckpointError
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_nll
-from uds_bench.methods.injection import Drift, Injector, Rates, Sample, drift, inject
+from uds_bench.methods.injection import Drift, InjectedExample, Injector, Rates, drift, inject
 
 VOCABULARY = 40
 GROUPS = (MaskGroup("a", "forget"), MaskGroup("b", "retain"), MaskGroup("c", "held_out"))
@@ -27,8 +27,8 @@ def example(seed: int, length: int = 9) -> Example:
     return Example(tuple(ids.tolist()), 4)
 
 
-def samples(*groups: str | None) -> list[Sample]:
-    return [Sample(example(at, 7 + at % 4), group) for at, group in enumerate(groups)]
+def samples(*groups: str | None) -> list[InjectedExample]:
+    return [InjectedExample(example(at, 7 + at % 4), group) for at, group in enumerate(groups)]
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_facts_alone_leave_every_weight_of_no_mask_bit_by_bit(model: Any) -> Non
     assert moved["c"] == 0
 
 
-def slowly(model: Any, batches: Sequence[Sequence[Sample]], masks: Masks, rate: float, decay: float) -> None:
+def slowly(model: Any, batches: Sequence[Sequence[InjectedExample]], masks: Masks, rate: float, decay: float) -> None:
     """Algorithm 1 as it stands: a sample at a time, its gradient masked, then one step."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)
     model.requires_grad_(True)

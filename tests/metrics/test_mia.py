@@ -194,19 +194,30 @@ def test_a_retain_model_at_an_end() -> None:
 
 @pytest.mark.parametrize("formula", [mia_retain.similarity, mia_retain.leak])
 def test_both_models_are_drawn_together_and_ends_are_draws(formula: mia_retain.Formula) -> None:
-    """Of 10,000 draws in order the 250th and the 9,750th; people of the smaller side are its units."""
-    people = ["a", "a", "b", "c", "d", "e"], ["f", "g", "h", "i", "j"]
-    own, retain = (
-        mia.Sides([1, 5, 2, 7, 4, 8], [1, 2, 3, 9, 5], *people),
-        mia.Sides([3, 4, 2, 6, 4, 5], [5, 2, 3, 4, 5], *people),
-    )
+    """Of 10,000 draws in order the 250th or 251st, and so from above; people of the smaller side are its units."""
+    people = [str(at) for at in range(20)], [str(at) for at in range(20, 36)]
+    luck = np.random.default_rng(0).standard_normal(72)
+    own, retain = mia.Sides(luck[:20], luck[20:36], *people), mia.Sides(luck[36:56], luck[56:], *people)
     draws = sorted(float(formula(a, r)) for a, r in zip(own.resamples, retain.resamples, strict=True))
     found = mia_retain.compare(own, retain, formula)
     assert found.value == float(formula(own.auc, retain.auc))
     assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == (draws[249], draws[9749])
-    assert found.interval.units == 5
+    assert found.interval.low in draws[249:251]
+    assert found.interval.high in draws[9749:9751]
+    assert draws[249] < draws[250] or draws[9749] < draws[9750], "else what lies between two draws would do"
+    assert found.interval.units == 16
     assert mia_retain.compare(own, own, formula).interval.width == 0  # type: ignore[union-attr]
+
+
+def test_where_an_end_is_no_number_there_is_no_interval() -> None:
+    """Without the one who stands apart the retain model's AUC is 1, in a third of the draws."""
+    people = [str(at) for at in range(5)], [str(at) for at in range(5, 10)]
+    retain = mia.Sides([9.0] * 5, [1.0, 1.0, 1.0, 1.0, 20.0], *people)
+    own = mia.Sides([1.0, 2.0, 3.0, 4.0, 5.0], [1.5, 2.5, 3.5, 4.5, 0.5], *people)
+    found = mia_retain.compare(own, retain, mia_retain.leak)
+    assert found.value == pytest.approx(outputs.privleak(own.auc, 0.8))
+    assert found.interval is None
+    assert mia_retain.compare(own, retain, mia_retain.similarity).interval is not None
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])

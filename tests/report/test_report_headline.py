@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_reports import report_of
 
+from uds_bench.claims.record import FLAGGED, VERDICTS_OF
 from uds_bench.report.claim import read_claims
 from uds_bench.report.headline import Headline, headline
 from uds_bench.verdicts import Flag, Verdict
 
-OUTCOMES = [*product(["pass", "fail", "undecided", "not applicable"], [None, *map(str, Flag)])]
+OUTCOMES = [*product(Verdict, [None]), *((one, flag) for flag in Flag for one in VERDICTS_OF.get(flag, FLAGGED))]
 
 
 def read(run) -> Headline:
@@ -36,7 +37,7 @@ def test_red_names_what_stops_the_release():
     found = read(example())
     assert not found.green
     assert found.title == "1 claim stops this release"
-    assert found.reason == "1 undecided: broken."
+    assert found.reason == "1 undecided. Undecided: broken. Clears: npo, grad_diff."
 
 
 def test_green_names_what_is_not_a_pass():

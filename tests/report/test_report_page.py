@@ -155,7 +155,7 @@ def test_that_a_model_is_refused_is_why_its_claims_are_undecided():
     assert "npo✓pass" in seen
     assert "undecided refused depth.score[odd]" in page.id("failures").text
     assert "0 fail + 2 undecided + 0 not applicable" in page.id("verdict").text
-    assert "2 undecided: odd, wide." in page.id("verdict").text
+    assert "2 undecided. Undecided: odd, wide. Clears: npo." in page.id("verdict").text
 
 
 def test_a_miss_of_what_was_declared_is_not_told_as_a_miss_of_the_bound():

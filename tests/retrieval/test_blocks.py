@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.retrieval.blocks import Rows, best_of, places_of
+from uds_bench.retrieval.blocks import RowPlaces, best_of, places_of
 
 CLOSE = st.sampled_from([0.0, 0.25, 0.5, 0.5000001, 0.4999999, 0.500001, 0.75, 1.0, -1.0])
 """Scores of which some differ by less, and some by little more, than what is rounded away."""
@@ -38,7 +38,7 @@ def test_no_lookup_finds_nothing() -> None:
 
 @given(SETS, SETS)
 def test_rows_are_a_set(one: set[int], other: set[int]) -> None:
-    rows = Rows(one)
+    rows = RowPlaces(one)
     assert rows == one
     assert frozenset(one) == rows
     assert list(rows) == sorted(one)
@@ -46,7 +46,7 @@ def test_rows_are_a_set(one: set[int], other: set[int]) -> None:
     assert [at in rows for at in range(31)] == [at in one for at in range(31)]
     assert (rows <= other, frozenset(other) <= rows) == (one <= other, other <= one)
     assert rows - frozenset(other) == one - other
-    assert rows | Rows(other) == one | other
-    assert Rows(np.array([*one, *one], np.int64)) == one
+    assert rows | RowPlaces(other) == one | other
+    assert RowPlaces(np.array([*one, *one], np.int64)) == one
     assert places_of(one).tolist() == places_of(rows).tolist() == sorted(one)
     assert "1" not in rows

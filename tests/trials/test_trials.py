@@ -22,6 +22,7 @@ from uds_bench.trials import beds
 from uds_bench.trials.beds import Place, Trials, try_method
 from uds_bench.trials.builtin import _example, builtin
 from uds_bench.trials.card import method_card
+from uds_bench.trials.check import check_method
 from uds_bench.trials.method import Lessons, UserMethod, lesson
 from uds_bench.verdicts import Verdict
 from uds_bench.zoo import specimens
@@ -224,6 +225,20 @@ def test_a_card_is_as_bad_as_the_worst_seed(tmp_path: Path) -> None:
     assert not method_card(found, [passed, bad]).ok, "what the claim rests on does not hold"
     assert not method_card(found, [passed], ["a golden is missing"]).ok
     assert json.dumps(card(*words).to_json())
+
+
+def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path) -> None:
+    found, why = tried_on("idle", tmp_path), {"a.b": "it does not look at weights"}
+    passed = ClaimRecord("a.a", "seed0", "threshold", Verdict.PASS, "")
+    for verdict, ok in ((Verdict.FAIL, True), (Verdict.UNDECIDED, True), (Verdict.PASS, False)):
+        card = method_card(found, [passed, ClaimRecord("a.b", "seed0", "threshold", verdict, "")], (), why)
+        assert card.ok == ok
+        assert card.rows[1].expected == why["a.b"]
+    assert card.problems == ("a.b is expected not to pass, and does: take it out",)
+    assert not method_card(found, [passed], (), why).ok, "it was not judged"
+    assert not method_card(found, [ClaimRecord("a.b", "seed0", "threshold", Verdict.FAIL, "")], (), why).ok
+    with pytest.raises(ConfigurationError, match=r"there is no claim 'depth.scor': did you mean 'depth\.score'"):
+        check_method("npo", expected={"depth.scor": "no reason"})
 
 
 def test_built_in_methods_are_called_as_others_are(tmp_path: Path) -> None:

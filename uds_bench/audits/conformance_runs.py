@@ -284,6 +284,8 @@ def _measured(tried: Tried) -> Iterator[str]:
         found.setdefault(score.address[1:], {}).setdefault(told, set()).add(str(score.provenance["checkpoint"]))
         if score.provenance.get("counts_choices") and not score.counts_choices:
             yield f"{' '.join(score.address)} says that it counts choices, and has a value that is no share of any"
+    for name in tried.section.checkpoints().keys() - {score.checkpoint for score in tried.first.report.scores}:
+        yield f"the sample names {name}, and nothing is scored of it"
     several = [values for values in found.values() if len(set().union(*values.values())) > 1]
     if not several:
         yield "the sample has no two models of other weights that are scored alike"

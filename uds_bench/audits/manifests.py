@@ -15,15 +15,16 @@ def embedded_manifest(profile: str) -> Manifest:
     return checked(joined([read_toml(part) for part in parts]), registry.sections())
 
 
-def load_manifest(path: str | Path, without: tuple[str, str] | None = None) -> Manifest:
+def load_manifest(path: str | Path, without: tuple[str, str] | None = None, judging: bool = True) -> Manifest:
     """Read and check a manifest, as if it did not have `without`, a table's key: such as one of files to come.
 
-    Raises ConfigurationError, in a line, for the first thing that is wrong.
+    Unless it is read for `judging`, candidates need not be there. Raises ConfigurationError, in a line, for the first
+    thing that is wrong.
     """
     document = read_toml(path)
-    return checked(document if without is None else document.without(*without), registry.sections())
+    return checked(document if without is None else document.without(*without), registry.sections(), judging)
 
 
-def manifest_of(path: str | Path | None, profile: str) -> Manifest:
+def manifest_of(path: str | Path | None, profile: str, judging: bool = True) -> Manifest:
     """A user's, or the embedded one of a profile where none is given."""
-    return embedded_manifest(profile) if path is None else load_manifest(path)
+    return embedded_manifest(profile) if path is None else load_manifest(path, judging=judging)

@@ -107,6 +107,7 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     missing = [f"the {name} audit" for name in models if name not in told]
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
     survived = {score.attack for score in run.scores if score.checkpoint == name}
-    attacks = [f"its metrics under the attack {one}" for one in ATTACKS if one not in survived]
+    spared = ", ".join(one for one in ATTACKS if one not in survived)
+    attacks = [f"its metrics under attacks ({spared})"] if spared else []
     told_of_it = (WEAK, f"{name}: ")  # such as replies that another engine gave
     return [*missing, *attacks, *idle, *(one for one in run.summary.notes if one.startswith(told_of_it))]

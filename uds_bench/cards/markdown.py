@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tabulate import tabulate
 
-from uds_bench.cards.card import Card, result_of
-from uds_bench.cards.statement import CLAIM, asked
+from uds_bench.cards.card import Card, Result, result_of
+from uds_bench.cards.statement import CLAIM, asked, command, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
 
@@ -16,13 +16,14 @@ SHOWN = 12
 """Characters of a digest that tell it from others."""
 
 
-def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> str:
+def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     """Markdown of at most a page: what was asked, what came out, what was not tested, and how to do it again."""
     found = asked(card, run)
     people = (
         ", ".join(f"{' and '.join(map(str, counts))} {unit}" for unit, counts in found["units"].items()) or "nothing"
     )
     facts = ", ".join(digest[:SHOWN] for digest in found["facts"])
+    most = max(found["items"].values(), default=0)
     basis = [one for one in card.basis if result_of(one) is not None]
     held = sum(result_of(one) == "PASSED" for one in basis)
     versions = {run.tool.name: run.tool.version, **run.environment}
@@ -31,10 +32,12 @@ def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> 
     lines = [
         f"# {card.candidate}: {card.result}",
         "",
-        f"{CLAIM[0].upper()}{CLAIM[1:]}. Asked of {people}; facts {facts or 'not named'}.",
+        f"{CLAIM[0].upper()}{CLAIM[1:]}. Asked of {people}, at most {most} facts or items a metric; digest of facts: "
+        f"{facts or 'not named'}.",
         "",
         tabulate(rows, headers=HEADERS, tablefmt="github", disable_numparse=True),
         "",
+        *(f"- Under {attack}: {_results(results)}." for attack, results in withstood(card).items()),
         f"- It rests on {len(basis)} claims about references and method, of which {held} hold.",
         *(f"- What to do: {advice}" for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
         *([f"- The run is red for {len(card.problems)} reasons of its own: see its report."] if card.problems else []),
@@ -42,9 +45,13 @@ def page(card: Card, run: RunReport, files: Mapping[str, str], command: str) -> 
         f"- Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}.",
         f"- Weights (SHA-256): {weights or 'none'}.",
         f"- {run.started}; {', '.join(f'{name} {version}' for name, version in versions.items())}.",
-        f"- Again: `{command}`",
+        f"- Manifest {run.manifest.digest[:SHOWN]}. Again: `{command(run)}`",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _results(results: Mapping[str, Result | None]) -> str:
+    return ", ".join(f"{name} {result or 'does not apply'}" for name, result in results.items())
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:

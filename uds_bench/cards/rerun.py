@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from uds_bench.cards.card import Card
     from uds_bench.manifest.manifest import Manifest
 
+WITHIN = ("equivalence", "identity")
+"""Kinds whose bound is how far off a value may be."""
+
 
 def files_of(claims: Iterable[ClaimRecord]) -> list[str]:
     """The names of the suites' files that decided claims of an audit, in order."""
@@ -60,7 +63,7 @@ def unlike_rules(card: Card, manifest: Manifest) -> Iterator[str]:
             yield f"{one.name}: passes though the control {missed[0]} missed"
         if spec.needs_control and not one.controls:
             yield f"{one.name}: passes without a control, and needs {spec.must_fail}"
-        if spec.kind == "threshold" and (why := _loosened(one, manifest)):
+        if spec.kind in ("threshold", *WITHIN) and (why := _loosened(one, manifest)):
             yield f"{one.name}: {why}"
 
 
@@ -70,6 +73,9 @@ def _loosened(one: ClaimRecord, manifest: Manifest) -> str:
     Pools may set one: those of them that must fail lie beyond it.
     """
     spec = registry.claims()[one.id]
+    if spec.kind in WITHIN:
+        is_within = one.bound.value is not None and one.bound.value <= spec.bound
+        return "" if is_within else f"needs {one.needs or 'nothing'}, and the claim needs {spec.bound:g} at most"
     value, sign = one.bound.value, 1 if spec.relation.startswith(">") else -1
     given = manifest.thresholds.get(one.name, manifest.thresholds.get(one.id, spec.bound))
     known = sign * max(sign * given, sign * spec.bound)  # what a waiver loosens does not pass, it is waived

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from uds_bench.attacks import NONE
 from uds_bench.cards.card import Card, Result, result_of
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
@@ -52,9 +55,13 @@ def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
         "candidate": card.candidate,
         "evidence": sorted({one.evidence for one in card.claims if one.evidence}),
         "asked": asked(card, run),
+        "attacks": withstood(card),
         "claims": [_claim(one) for one in (*card.claims, *card.basis)],
         "untested": list(card.untested),
         "problems": len(card.problems),
+        "manifest": run.manifest.digest,
+        "scores": _scores(run),
+        "command": command(run),
         "started": run.started,
         "versions": {run.tool.name: run.tool.version, **run.environment},
     }
@@ -69,7 +76,36 @@ def asked(card: Card, run: RunReport) -> dict[str, Any]:
     for one in card.claims:
         if one.interval is not None:
             units[one.unit] = sorted({*units.get(one.unit, ()), one.interval.units})
-    return {"facts": digests, "units": units}
+    counted = {f"{one.metric}[{one.variant}]": one.n_planned for one in run.scores if one.checkpoint == card.candidate}
+    return {"facts": digests, "units": units, "items": counted}
+
+
+def withstood(card: Card) -> dict[str, dict[str, Result | None]]:
+    """By attack, what each claim about the attacked candidate came to.
+
+    Example:
+        >>> from uds_bench.verdicts import Verdict
+        >>> under = {"attack": "nf4"}
+        >>> one = ClaimRecord("depth.withstands.nf4", "npo", "threshold", Verdict.PASS, "", provenance=under)
+        >>> withstood(Card("npo", (one,), (), (), ()))
+        {'nf4': {'depth.withstands.nf4[npo]': 'PASSED'}}
+    """
+    found: dict[str, dict[str, Result | None]] = {}
+    for one in card.claims:
+        if (attack := one.provenance.get("attack", NONE)) != NONE:
+            found.setdefault(str(attack), {})[one.name] = result_of(one)
+    return found
+
+
+def command(run: RunReport) -> str:
+    """What judges the same manifest again, seen from its folder."""
+    return f"pytest suites/ --uds-manifest {shlex.quote(Path(run.manifest.path).name)}"
+
+
+def _scores(run: RunReport) -> str:
+    """A digest of every number of the run, and of what each is of; salted, as facts are among it."""
+    rows = [[*one.address, one.value, one.provenance.get("cell")] for one in run.scores]
+    return content_key([run.salt, sorted(rows, key=str)])
 
 
 def _claim(record: ClaimRecord) -> dict[str, Any]:

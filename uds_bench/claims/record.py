@@ -15,12 +15,13 @@ from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
+FLAGGED = (Verdict.FAIL, Verdict.UNDECIDED)
 VERDICTS_OF = {
     Flag.CLEARED: (Verdict.PASS,),
     Flag.CAUGHT: (Verdict.FAIL,),
-    Flag.DECLARED: (Verdict.FAIL, Verdict.UNDECIDED, Verdict.NOT_APPLICABLE),
+    Flag.DECLARED: (*FLAGGED, Verdict.NOT_APPLICABLE),
 }
-"""What a claim with a flag comes to; with any other flag it is failed or undecided."""
+"""What a claim with a flag comes to; with any other flag it is one of `FLAGGED`."""
 UNTRIED = "untried"
 """What the control of a claim came to whose test tried none."""
 
@@ -110,7 +111,7 @@ class ClaimRecord:
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         """A flag that goes with its verdict: no other is ever given, and one written by hand would hide a fail."""
-        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, (Verdict.FAIL, Verdict.UNDECIDED)):
+        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, FLAGGED):
             raise ValueError(f"is {self.flag}, which no {self.verdict} is")
         return self
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,7 +67,7 @@ def card(
             continue
         folder = require_writable(out / one.candidate, "--out")
         write_json(folder / "card.json", statement)
-        for name, text in _beside(one, found, files, manifest).items():
+        for name, text in _beside(one, found, files).items():
             write_atomic(folder / name, text)
         if benchmark is not None:
             rows = yaml_dump(eval_results(one, found, benchmark))
@@ -110,7 +109,7 @@ def verify(
         files, made = _made(judged[name], found, run, manifest)
         told += differences(written, made, judged[name])
         told += unlike_rules(judged[name], manifest)
-        for file, text in _beside(judged[name], found, files, manifest).items():
+        for file, text in _beside(judged[name], found, files).items():
             if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
         told += _decided_anew(found, manifest, store, waivers) if again else []
@@ -130,16 +129,15 @@ def verify(
     raise typer.Exit(1 if told else 0)
 
 
-def _beside(one: Card, found: RunReport, files: Mapping[str, str], manifest: Manifest) -> dict[str, bytes]:
+def _beside(one: Card, found: RunReport, files: Mapping[str, str]) -> dict[str, bytes]:
     """What stands beside card.json, by name, as it is written."""
     from uds_bench.cards.cyclonedx import cyclonedx
     from uds_bench.cards.every_eval_ever import every_eval
     from uds_bench.cards.markdown import page
 
-    command = f"pytest suites/ --uds-manifest {shlex.quote(manifest.path.name)}"
     told = {"cyclonedx.json": cyclonedx(one, found, files), "every_eval_ever.json": every_eval(one, found, files)}
     plain = {name: json.dumps(value, indent=1, allow_nan=False).encode() + b"\n" for name, value in told.items()}
-    return {"card.md": page(one, found, files, command).encode(), **plain}
+    return {"card.md": page(one, found, files).encode(), **plain}
 
 
 def _said(name: str, text: bytes) -> Any:

@@ -9,6 +9,7 @@ import typer
 
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption, StoreOption
+from uds_bench.errors import ConfigurationError
 from uds_bench.storage import write_json
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def gate_method(
         Path | None, typer.Option(metavar="DIR", help="Folder of the models that it makes (default: the user cache).")
     ] = None,
     card: Annotated[Path | None, typer.Option(metavar="FILE", help="Write its card as JSON too.")] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLAIM=WHY", help="A claim that it is not meant to pass, and why; may be repeated."),
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,7 +38,7 @@ def gate_method(
 
     It is called as fn(model, tokenizer, forget, retain, seed), with reference where it has such a parameter, and gives
     back the model. Models are kept while the code in its folder is the same. Exits 1 where a claim does not pass with
-    every seed.
+    every seed, and where one does that is expected not to.
     """
     from uds_bench.console.options import chosen, require_file
     from uds_bench.trials.beds import beds
@@ -43,7 +48,8 @@ def gate_method(
         require_file(card, "--card")
     named = chosen(audits, beds(), "--audits") if audits else []
     place, scores = (None if path is None else path.absolute() for path in (out, store))
-    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True))
+    expected = dict(map(_expected, expect or []))
+    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True), expected)
     if card is not None:
         write_json(card, found.to_json())
     if as_json:
@@ -53,15 +59,25 @@ def gate_method(
     raise typer.Exit(0 if found.ok else 1)
 
 
+def _expected(text: str) -> tuple[str, str]:
+    claim, _, why = (part.strip() for part in text.partition("="))
+    if not why:
+        raise ConfigurationError(f"--expect: {text!r} has no reason: write CLAIM=WHY")
+    return claim, why
+
+
 def _show(card: MethodCard) -> None:
     show_table(_told(row) for row in card.rows)
     costs = (f"{one.audit} {one.seconds:.0f} s{_share(one.share)}" for one in card.costs)
     typer.echo(f"\ncost of a model: {', '.join(costs)}")
+    for row in card.rows:
+        if row.expected:
+            typer.echo(f"expected: {row.claim}: {row.expected}")
     for line in card.remarks:
         typer.echo(f"note: {line}")
     for line in card.problems:
         typer.echo(f"error: {line}")
-    red = [row.claim for row in card.rows if row.verdict in ("fail", "undecided")]
+    red = [row.claim for row in card.rows if not row.is_good]
     audits = ", ".join(one.audit for one in card.costs)
     missed = ", ".join(red) or "see the errors"
     told = f"clears every claim of {audits}" if card.ok else f"does not clear the gate: {missed}"
@@ -71,11 +87,10 @@ def _show(card: MethodCard) -> None:
 def _told(row: ClaimRow) -> dict[str, Any]:
     from uds_bench.trials.recorded_cards import cleared_by, recorded
 
-    bad = row.verdict in ("fail", "undecided")
     bounds = None if row.low is None or row.high is None else (row.low, row.high)
     return {
         "claim": row.claim,
-        "verdict": row.verdict.upper() if bad else row.verdict,
+        "verdict": row.verdict if row.is_good else row.verdict.upper(),
         "seeds": ", ".join(f"{count} {word}" for word, count in row.seeds.items()),
         "mean": show_number(row.observed),
         "95% CI over seeds": show_interval(bounds),

@@ -21,10 +21,10 @@ EXAMPLES: dict[Callable[..., None], str] = {}
 
 
 class Commands(TyperGroup):
-    """A group of commands in which whatever the user can mend ends in one line on stderr and exit 4."""
+    """A group of commands in which whatever the user can mend ends in a line a cause on stderr and exit 4."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs a command, and ends with one line and exit 4 for what the user can mend."""
+        """Runs a command, and ends with exit 4 and a line a cause for what the user can mend."""
         try:
             with warnings.catch_warnings():
                 # What a library says of its own next version is nobody's here to mend, and stands above our tables.
@@ -37,8 +37,9 @@ class Commands(TyperGroup):
 
 
 def end(error: Exception) -> NoReturn:
-    """One line on stderr, and exit 4."""
-    typer.echo(f"uds-bench: error: {one_line(error, MESSAGE_LENGTH)}", err=True)
+    """A line a cause on stderr, and exit 4."""
+    for cause in error.causes if isinstance(error, UdsError) else [one_line(error, MESSAGE_LENGTH)]:
+        typer.echo(f"uds-bench: error: {cause}", err=True)
     raise SystemExit(CONFIGURATION) from None
 
 

@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if run.settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
     except UdsError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(*error.causes) from None
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         run_session = run_session_of(config)
@@ -138,7 +138,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         audit = audit_of(metafunc.definition.get_closest_marker("claim"))
         given = {SUBJECT: run.judged(audit), ATTACK: run.attacks(audit) or [UNATTACKED]}
     except UdsError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(*error.causes) from None
     for fixture in metafunc.fixturenames:
         if named := given.get(fixture):
             metafunc.parametrize(fixture, named, ids=[name or "none" for name in named], indirect=True)

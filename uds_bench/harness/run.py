@@ -261,17 +261,19 @@ class Run:
     def prepare(self, items: Sequence[pytest.Item]) -> None:
         """Plan what the selected tests need and look at their checkpoints, before any model is loaded.
 
-        Raises ConfigurationError for a manifest that lacks what the tests need, or names a reference that cannot fit.
+        Raises ConfigurationError for a manifest that lacks what the tests need, and, with every cause of every audit,
+        where it names a reference that cannot fit.
         """
         from uds_bench.audits import registry
         from uds_bench.audits.preflight import preflight
-        from uds_bench.errors import ExtraError
+        from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 
         self.items = list(items)
         marked = (audit_of(item.get_closest_marker("claim")) for item in items)
         named = {name for name in marked if name is not None}
         named |= {used for name in named for used in registry.audits()[name].uses}
         told = [name for name in sorted(named) if not self.silent_to(name)]
+        causes: list[str] = []
         for name in told or sorted(named)[:1]:
             audit = registry.audits()[name]
             if (kind := audit.section()) is None:
@@ -282,14 +284,19 @@ class Run:
                 self.store(specs)
                 owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
                 problems = preflight(specs, needed, owners, section.parent(), section)
-                needed = self._usable(name, needed, owners, problems)
                 try:
+                    needed = self._usable(name, needed, owners, problems)
                     self.data(name)  # read before any model is loaded
                 except ExtraError:
                     continue  # its claims say so; those of other audits are decided
+                except UdsError as error:
+                    causes += error.causes
+                    continue
                 self.rules = replace(self.rules, claims={**self.rules.claims, **audit.claims_of(self)})
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
+        if causes:
+            raise ConfigurationError(*dict.fromkeys(causes))
 
     def _usable(
         self, audit: str, needed: Sequence[str], owners: Mapping[str, str], problems: Mapping[str, str]
@@ -303,7 +310,7 @@ class Run:
 
         refused = {owners[name]: told for name, told in problems.items() if name in owners}
         if problems and (problems.keys() - owners.keys() or refused.keys() == set(owners.values())):
-            raise ConfigurationError("; ".join(dict.fromkeys(problems.values())))
+            raise ConfigurationError(*dict.fromkeys(problems.values()))
         self.refused |= {(audit, model): told for model, told in refused.items()}
         return [name for name in needed if owners.get(name) not in refused]
 

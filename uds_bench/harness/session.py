@@ -64,7 +64,7 @@ class RunSession:
         try:
             self.found.unasked = select(self.run, items)
         except UdsError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(*error.causes) from None
         before = [item for item in items if decides_claim(item)]
         self.collected = {label(*claim_of(item)) for item in before}
         yield
@@ -77,13 +77,13 @@ class RunSession:
         try:
             self.run.prepare(chosen)
             if unmatched := self.unmatched():
-                raise ConfigurationError("; ".join(unmatched))
+                raise ConfigurationError(*unmatched)
         except UdsError as error:
             self.found.planned = {}  # nothing is run, so nothing is missing
             if not self.is_worker:
-                raise pytest.UsageError(str(error)) from None
+                raise pytest.UsageError(*error.causes) from None
             # A worker cannot end the whole run: it takes no tests, and the process above it says why.
-            self.refusals, items[:] = [str(error)], []
+            self.refusals, items[:] = error.causes, []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -25,7 +25,7 @@ Align = Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Moments:
+class PairMoments:
     """Sums over positions of a source's states x and the full model's y, of every layer.
 
     `count`: positions; `x`, `y`: [layers, width]; `xx`, `yy`: [layers], squared lengths; `xy`: [layers, width, width].
@@ -39,14 +39,14 @@ class Moments:
     xy: torch.Tensor
 
     @classmethod
-    def of(cls, x: torch.Tensor, y: torch.Tensor) -> Moments:
+    def of(cls, x: torch.Tensor, y: torch.Tensor) -> PairMoments:
         """Of the states at some positions, each [layers, positions, width]."""
         x, y = x.double(), y.double()
         return cls(x.shape[1], x.sum(1), y.sum(1), x.square().sum((1, 2)), y.square().sum((1, 2)), x.mT @ y)
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: PairMoments) -> PairMoments:
         sums = (getattr(self, name) + getattr(other, name) for name in ("count", "x", "y", "xx", "yy", "xy"))
-        return Moments(*sums)
+        return PairMoments(*sums)
 
     def about(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """`xx`, `yy` and `xy` of the states less these means, [layers, width] each."""
@@ -70,7 +70,7 @@ class Map:
     open: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, found: Moments) -> Map:
+    def fit(cls, found: PairMoments) -> Map:
         """The orthogonal map with the least squared error, and the factor that gives both sides the same spread.
 
         Source: orthogonal Procrustes problem, Schoenemann 1966. NaN of a layer whose states are not finite.
@@ -85,7 +85,7 @@ class Map:
             still.append(int((sizes <= sizes[0] * len(one) * torch.finfo(one.dtype).eps).sum()))
         return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
 
-    def explained(self, found: Moments) -> NDArray[np.float64]:
+    def explained(self, found: PairMoments) -> NDArray[np.float64]:
         """Share of the full model's variance that the map explains at some positions, [layers], at most 1."""
         xx, yy, xy = found.about(self.source, self.target)
         square = self.turn.square().sum((1, 2)) / self.turn.shape[-1]  # an orthogonal map times its factor
@@ -165,7 +165,7 @@ def align(
     Returns:
         The maps, and how well they fit.
     """
-    sums: list[Moments | None] = [None] * HALVES
+    sums: list[PairMoments | None] = [None] * HALVES
     for batch, y in zip(batches, targets, strict=True):
         x = block_states(source, batch)
         x = turn(x) if turned else x
@@ -173,7 +173,7 @@ def align(
             inside = torch.tensor([half_of[row] == half for row in batch.rows], device=batch.mask.device)
             kept = batch.mask.bool() & inside[:, None]
             if kept.any():
-                found = Moments.of(x[:, kept], y[:, kept].to(x.device))
+                found = PairMoments.of(x[:, kept], y[:, kept].to(x.device))
                 before = sums[half]
                 sums[half] = found if before is None else before + found
     first, second = sums

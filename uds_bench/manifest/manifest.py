@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +17,11 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.section import Common, Expectation, Section
 from uds_bench.manifest.tables import validate
 from uds_bench.manifest.toml import Keys, TomlDocument, dotted
-from uds_bench.manifest.types import GIVE_NAMES
+from uds_bench.manifest.types import GIVE_NAMES, Origin
 from uds_bench.storage import content_key
 
+MADE = ("candidates", "sweep")
+"""The tables, of any section, whose models are made of others."""
 S = TypeVar("S", bound=Section)
 
 
@@ -120,8 +122,8 @@ def model_of(kinds: tuple[type[Section], ...]) -> type[Common]:
     return create_model("Sections", __base__=Common, **fields)
 
 
-def checked(document: TomlDocument, kinds: Iterable[type[Section]]) -> Manifest:
-    """A manifest that may hold sections of some kinds.
+def checked(document: TomlDocument, kinds: Iterable[type[Section]], judging: bool = True) -> Manifest:
+    """A manifest that may hold sections of some kinds; unless it is read for `judging`, candidates need not be there.
 
     Raises ConfigurationError, in one line with file, line and key, for the first thing that is wrong: bad
     TOML, a key that is unknown, missing, twice there or of the wrong type, a missing file or folder, a name that two
@@ -129,7 +131,8 @@ def checked(document: TomlDocument, kinds: Iterable[type[Section]]) -> Manifest:
     """
     kinds = tuple(kinds)
     whole = model_of(kinds)
-    found = validate(whole, document, document.path.absolute().parent)
+    to_come = frozenset() if judging else _made_later(document.values)
+    found = validate(whole, document, Origin(document.path.absolute().parent, to_come))
     as_written = whole.model_validate(document.values).model_dump(mode="json", exclude_defaults=True)
     common = Common.model_construct(**{name: getattr(found, name) for name in Common.model_fields})
     sections = {kind: _section(kind, found) for kind in kinds}
@@ -137,6 +140,21 @@ def checked(document: TomlDocument, kinds: Iterable[type[Section]]) -> Manifest:
     manifest._require_unique_names()
     manifest._require_shipped()
     return manifest
+
+
+def _made_later(values: dict[str, Any]) -> frozenset[str]:
+    """The texts of a file that stand in its tables of candidates, and nowhere else."""
+    told = list(_texts(values))
+    return frozenset(text for text, made in told if made) - {text for text, made in told if not made}
+
+
+def _texts(value: Any, made: bool = False) -> Iterator[tuple[str, bool]]:
+    """Every text in a value, and whether it stands under one of `MADE`."""
+    if isinstance(value, str):
+        yield value, made
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from _texts(each, made or key in MADE)
 
 
 def _section(kind: type[Section], found: Common) -> Section:

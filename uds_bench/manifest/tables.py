@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.manifest.locate import MissingError
-from uds_bench.manifest.toml import Keys, TomlDocument, dotted
+from uds_bench.manifest.toml import Keys, TomlDocument
 
 
 class Table(BaseModel):
@@ -60,9 +60,8 @@ def _first(errors: list[ErrorDetails], document: TomlDocument) -> ConfigurationE
         absent = isinstance(error.get("ctx", {}).get("error"), MissingError)
         found.append((missing, document.line(keys) or 0, len(found), keys, _text(error), absent))
     first, *others = sorted(found)
-    *_, keys, text, absent = first
-    also = [f"; line {line}: {dotted(where)}: {what}" for _, line, _, where, what, lost in others if absent and lost]
-    return document.error(keys, "".join([text, *also]))
+    told = [first, *(other for other in others if first[-1] and other[-1])]
+    return ConfigurationError(*(str(document.error(keys, text)) for *_, keys, text, _ in told))
 
 
 def _keys(error: ErrorDetails, values: Any, missing: bool) -> Keys:

@@ -1,6 +1,6 @@
 """Types of a manifest's keys, which its sections share. Names of places become absolute paths.
 
-Validated with the manifest's folder as context; without one, names stay as they are written.
+Validated with an `Origin` as context; without one, names stay as they are written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, ValidationInfo, model_validator
 from pydantic_core import core_schema
@@ -25,11 +25,24 @@ NO_CLAIM = 'is no claim: write the whole id in quotes, as "depth.score" or "dept
 GIVE_NAMES = 'give names, as { seed1 = "...", seed2 = "..." }'
 
 
+class Origin(NamedTuple):
+    """Where the paths of a manifest start. `to_come`: those of models that are still to be made, as it has them."""
+
+    folder: Path
+    to_come: frozenset[str] = frozenset()
+
+
 def located(find: Callable[[str, Path], str]) -> AfterValidator:
     """A validator that makes a path absolute by `find`, where a file is read."""
 
     def absolute(text: str, info: ValidationInfo) -> str:
-        return text if info.context is None else find(text, info.context)
+        origin: Origin | None = info.context
+        try:
+            return text if origin is None else find(text, origin.folder)
+        except locate.MissingError:
+            if origin is None or text not in origin.to_come:
+                raise
+            return str(origin.folder / text)
 
     return AfterValidator(absolute)
 

@@ -21,7 +21,7 @@ Grouped = dict[str | None, list[Example]]
 
 
 @dataclass(frozen=True)
-class Sample:
+class InjectedExample:
     """One text. `group`: whose mask it is written through; None: neutral text, which may change any weight."""
 
     example: Example
@@ -77,7 +77,7 @@ class Injector:
         self._parameters = _parameters(self.model, masks)
         self._words = {name: self._processes.split(w[:], self._parameters[name]) for name, w in masks.words.items()}
 
-    def step(self, batch: Sequence[Sample], share: float = 1.0) -> float:
+    def step(self, batch: Sequence[InjectedExample], share: float = 1.0) -> float:
         """One step on a batch, at `share` of the rates; the loss, the mean over samples of each one's mean NLL (nats a
         token)."""
         for optimizer, rate in ((self._neutral, self.rates.neutral), (self._masked, self.rates.masked)):
@@ -159,7 +159,7 @@ class Injector:
 
 def inject(
     model: Any,
-    batches: Iterable[Sequence[Sample]],
+    batches: Iterable[Sequence[InjectedExample]],
     masks: Masks,
     rates: Rates,
     on_step: OnStep | None = None,

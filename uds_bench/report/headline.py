@@ -53,10 +53,20 @@ def _by_word(claims: Sequence[ClaimView], named: str = "") -> str:
     )
 
 
-def _stopping(claims: Sequence[ClaimView]) -> str:
-    """What came out how, and whom it is about; the matrix below says why."""
-    whom = _named(claim.record.subject or "the set-up" for claim in claims)
-    return f"{_by_word(claims)}: {whom}."
+def _stopping(stopping: Sequence[ClaimView], claims: Sequence[ClaimView]) -> str:
+    """What came out how, and who fails, is undecided, and clears; the matrix below says why."""
+    failed = _subjects(one for one in stopping if one.record.verdict is Verdict.FAIL)
+    undecided = [name for name in _subjects(stopping) if name not in failed]
+    passed = (one for one in claims if one.record.subject and one.record.status == Verdict.PASS)
+    others = _subjects(one for one in claims if one.record.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE))
+    clear = [name for name in _subjects(passed) if name not in others]
+    groups = {"Fails": failed, "Undecided": undecided, "Clears": clear}
+    return f"{_by_word(stopping)}." + "".join(f" {word}: {_named(names)}." for word, names in groups.items() if names)
+
+
+def _subjects(claims: Iterable[ClaimView]) -> list[str]:
+    """Whom claims are about, each once."""
+    return list(dict.fromkeys(one.record.subject or "the set-up" for one in claims))
 
 
 def _accepted(claims: Sequence[ClaimView]) -> str:
@@ -79,7 +89,7 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         wrong = wrong or "the summary counts other claims than the report lists"
     if stopping:
         plural = "claim stops" if len(stopping) == 1 else "claims stop"
-        title, reason = f"{len(stopping)} {plural} this release", _stopping(stopping)
+        title, reason = f"{len(stopping)} {plural} this release", _stopping(stopping, claims)
         reason += f" Also, {wrong}." if wrong else ""
     elif not decides_something(claim.record for claim in claims):
         title = "nothing was decided"

@@ -35,12 +35,14 @@ class Sentence:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A candidate, or the set-up, whose name is ""; `card` is its place on the page."""
+    """A candidate, or the set-up, whose name is ""; `card` is its place on the page. `passed`: where nothing of it is
+    red, a claim with a number for each audit that it passes."""
 
     name: str
     card: str
     cells: tuple[AuditCell, ...]
     sentences: tuple[Sentence, ...]
+    passed: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,24 @@ def overview(claims: Sequence[ClaimView]) -> Overview:
     )
     rows = []
     for name in found.candidates:
-        sentences, cells = [], []
+        sentences, passed, cells = [], [], []
         for audit in found.audits:
             status, own = found.status(name, audit), [by_record[id(r)] for r in found.cells.get((name, audit), ())]
             cells.append(AuditCell(WORDS.get(status), RANK.get(status, len(RANK))))
             bad = sorted((one for one in own if not one.record.is_good), key=_severity)
             sentences += [Sentence(bad[0], _sentence(bad[0]), len(bad) - 1)] if bad else []
+            good = [one for one in own if name and one.record.status == Verdict.PASS]
+            first = next((one for one in good if one.record.interval is not None), None)
+            passed += [Sentence(first, _sentence(first), len(good) - 1)] if first is not None else []
         card = next(one.card for one in claims if (one.record.subject or "") == name)
         rows.append(
-            CandidateRow(name, card, tuple(cells), tuple(sorted(sentences, key=lambda one: _severity(one.claim))))
+            CandidateRow(
+                name,
+                card,
+                tuple(cells),
+                tuple(sorted(sentences, key=lambda one: _severity(one.claim))),
+                () if sentences else tuple(passed),
+            )
         )
     rows.sort(key=lambda row: (_severity(row.sentences[0].claim) if row.sentences else 2, row.name != ""))
     return Overview(found.audits, tuple(rows))

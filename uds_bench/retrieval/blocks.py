@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Places = NDArray[np.int32]
 
 
-class Rows(Set[int]):
+class RowPlaces(Set[int]):
     """A set of places, as sorted numbers of four bytes; it compares and combines with sets of Python."""
 
     def __init__(self, places: Iterable[int] | NDArray[Any] = ()) -> None:
@@ -32,7 +32,7 @@ class Rows(Set[int]):
         return len(self.places)
 
     def __repr__(self) -> str:
-        return f"Rows({self.places.tolist()})"
+        return f"RowPlaces({self.places.tolist()})"
 
 
 def places_of(rows: Iterable[int]) -> Places:
@@ -48,7 +48,7 @@ def places_of(rows: Iterable[int]) -> Places:
         >>> places_of({7, 2, 5}).tolist()
         [2, 5, 7]
     """
-    return (rows if isinstance(rows, Rows) else Rows(rows)).places
+    return (rows if isinstance(rows, RowPlaces) else RowPlaces(rows)).places
 
 
 DECIMALS = 6
@@ -69,7 +69,7 @@ def best_of(blocks: Iterable[tuple[int, NDArray[Any]]], k: int, gone: Sequence[P
 
     Args:
         blocks: The place of a block's first row, ascending, and its scores, [lookups, rows]; they are written over.
-        k: Rows a lookup, fewer where there are fewer.
+        k: RowPlaces a lookup, fewer where there are fewer.
         gone: For each lookup the places that are gone, sorted.
 
     Returns:

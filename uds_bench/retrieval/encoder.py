@@ -34,7 +34,7 @@ def encoder_of(model: str, device: str = "cpu") -> Encoder:
 
 
 @dataclass(frozen=True)
-class Table:
+class VectorTable:
     """Vectors of many texts in order, as blocks that are mapped from disk: memory holds those that are being read."""
 
     blocks: tuple[Vectors, ...]
@@ -93,7 +93,7 @@ class Encoder:
             self._known |= zip(missing, self._kept(missing), strict=True)
         return np.stack([self._known[text] for text in texts]) if len(texts) else np.zeros((0, 0), np.float32)
 
-    def table(self, texts: Sequence[str], advance: Callable[[int], None] = lambda _: None) -> Table:
+    def table(self, texts: Sequence[str], advance: Callable[[int], None] = lambda _: None) -> VectorTable:
         """The vectors of all rows of a database, kept apart from those of other texts; `advance` is told how many more
         are there."""
         blocks = []
@@ -101,7 +101,7 @@ class Encoder:
             some = texts[at : at + BLOCK]
             blocks.append(self.embed(some) if self.folder is None else self._kept(some))
             advance(len(some))
-        return Table(tuple(blocks))
+        return VectorTable(tuple(blocks))
 
     def _kept(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts that were new together: from disk where the same were embedded before."""

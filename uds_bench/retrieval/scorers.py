@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import require
 from uds_bench.retrieval.blocks import DECIMALS, Hits, Places, Ranked, best_of
-from uds_bench.retrieval.encoder import BLOCK, Encoder, Table
+from uds_bench.retrieval.encoder import BLOCK, Encoder, VectorTable
 from uds_bench.retrieval.settings import Kind
 
 EXACT = "Flat"
@@ -208,7 +208,7 @@ def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
         scores: Of these rows, [lookups, k], higher is better.
 
     Returns:
-        Rows and scores, [lookups, k] each; scores that agree to `DECIMALS` are equal.
+        RowPlaces and scores, [lookups, k] each; scores that agree to `DECIMALS` are equal.
 
     Example:
         >>> rows, scores = ordered(np.array([[7, 2, 5]]), np.array([[0.5, 0.5, 0.75]], np.float32))
@@ -222,7 +222,7 @@ def ordered(rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
 PARAMETER = re.compile(r"(\w+)\s*=\s*(\d+(?:\.\d+)?)")
 
 
-def index_of(table: Table, name: str) -> Any:
+def index_of(table: VectorTable, name: str) -> Any:
     """An index over the vectors of `table` by inner product, trained where its kind needs that.
 
     `name`: a factory name and, after a semicolon, FAISS search parameters: `IVF4096,SQ8; nprobe=32`. Raises

@@ -13,7 +13,7 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import default_cache, require_writable
 from uds_bench.trials.beds import Tell, try_method
 from uds_bench.trials.card import MethodCard, method_card
@@ -66,6 +66,7 @@ def check_method(
     folder: Path | None = None,
     store: Path | None = None,
     tell: Tell = lambda line: None,
+    expected: Mapping[str, str] | None = None,
 ) -> MethodCard:
     """Whether an unlearning method clears the gate, on the shipped models and with three seeds.
 
@@ -77,16 +78,21 @@ def check_method(
         folder: Where its models are kept, and found again; the user cache where it is None.
         store: Where scores are kept; the user cache where it is None.
         tell: Called with a line as each model is made.
+        expected: Claims that the method is not meant to pass, by id, each with the reason.
 
     Returns:
-        Its card, whose `ok` says whether every claim passes with every seed.
+        Its card, whose `ok` says whether every other claim passes with every seed.
 
     Raises:
         ConfigurationError: The callable cannot be imported, takes other arguments, gives back no model, or made none.
+            Or a claim that is expected to fail is none.
     """
+    for claim in expected or {}:
+        if claim not in registry.claims():
+            raise ConfigurationError(f"expected: there is no claim {claim!r}: {did_you_mean(claim, registry.claims())}")
     found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
     trials = try_method(found, methods_home(folder), audits, tell)
     tell(f"judging {len(trials.made)} models")
     options = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else [])]
     run = judged(options, trials.manifest.parent)
-    return method_card(trials, run.claims, run.summary.problems)
+    return method_card(trials, run.claims, run.summary.problems, expected)

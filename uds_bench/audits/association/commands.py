@@ -101,7 +101,7 @@ def _read_probe_set(path: Path | None, without_model: bool) -> tuple[Association
     from uds_bench.audits.depth.section import Depth
     from uds_bench.audits.manifests import manifest_of
 
-    manifest = manifest_of(path, "quick")
+    manifest = manifest_of(path, "quick", judging=False)
     said = manifest.of(Association)
     references = manifest.of(Depth).references
     if said == Association() or (said.model is None and references is None and not without_model):
@@ -116,7 +116,7 @@ def _sources(path: Path | None) -> list[str]:
     from uds_bench.audits.depth.section import Depth
     from uds_bench.audits.manifests import load_manifest
 
-    facts = None if path is None else load_manifest(path).of(Depth).facts
+    facts = None if path is None else load_manifest(path, judging=False).of(Depth).facts
     return [] if facts is None else [facts.source]
 
 

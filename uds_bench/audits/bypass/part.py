@@ -18,7 +18,7 @@ FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 ByMatch = Annotated[dict[Match, ReportedRate], Each(MATCHES)]
 
 
-class ToldParts(ReportTable):
+class ReportedParts(ReportTable):
     """The parts of a finding, a word each."""
 
     answer: str
@@ -108,7 +108,7 @@ class SeedFinding(ReportTable):
     name: str
     word: str
     why: str
-    parts: ToldParts
+    parts: ReportedParts
     lifted: tuple[Arm, ...]
     n: Count
     out: ByMatch

@@ -14,11 +14,11 @@ from uds_bench.audits.bypass.part import (
     ArmRates,
     AuthorReplies,
     ForcedRecall,
+    ReportedParts,
     SampledShares,
     SeedFinding,
     SplitReply,
     TokenShares,
-    ToldParts,
     TraceAnatomy,
 )
 from uds_bench.audits.bypass.prompts import QA_ARMS
@@ -80,7 +80,7 @@ def summary(name: str, finding: Finding, forget: Rows, retain: Rows, never: Sequ
         name=name,
         word=str(finding.word),
         why=finding.why,
-        parts=ToldParts(**asdict(finding.parts)),
+        parts=ReportedParts(**asdict(finding.parts)),
         lifted=tuple(finding.lifted),
         n=len(forget),
         out={match: of(rates.rate(forget, rates.in_answer(match=match))) for match in MATCHES},

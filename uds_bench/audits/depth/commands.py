@@ -114,7 +114,7 @@ def _read(path: Path | None) -> tuple[CheckpointSpec, FactSet]:
     from uds_bench.audits.depth.section import Depth
     from uds_bench.audits.manifests import manifest_of
 
-    manifest = manifest_of(path, "quick")
+    manifest = manifest_of(path, "quick", judging=False)
     section = manifest.of(Depth)
     if section.facts is None or section.references is None:
         raise ConfigurationError(

@@ -14,7 +14,7 @@ from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
-from uds_bench.audits.lmlm.part import LmlmPart, ToldRetriever
+from uds_bench.audits.lmlm.part import LmlmPart, ReportedRetriever
 from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
@@ -117,7 +117,7 @@ class LmlmAudit(AuditRun):
         found = {f"{name}, {way}": judged for name, of in seen.items() for way, judged in of.under.items()}
         asked = _evaluator(self.whole)
         return LmlmPart(
-            retriever=ToldRetriever(**asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)}),
+            retriever=ReportedRetriever(**asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)}),
             deletion=self.section.deletion,
             cells=tuple(map(summary.cell, self.cells)),
             models=tuple(summary.of_model(name, judged) for name, judged in found.items()),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from uds_bench.audits.lmlm.part import FoundRow, PromptTrace, ToldCall, ToldReply
+from uds_bench.audits.lmlm.part import FoundRow, PromptTrace, ReportedCall, ReportedReply
 from uds_bench.audits.lmlm.record import State
 from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import element, folded, marked, sheet
@@ -31,7 +31,7 @@ def _trace(trace: PromptTrace, states: Mapping[State, str]) -> Markup:
     return folded(told, asked, sheet(("state", "answers", "looks up"), body))
 
 
-def _reply(state: str, reply: ToldReply, gold: str) -> tuple[str, list[Markup]]:
+def _reply(state: str, reply: ReportedReply, gold: str) -> tuple[str, list[Markup]]:
     notes = ["cut at the token limit"] * reply.cut + ["asked on and on, and was stopped"] * reply.looped
     below = [element("div", element("small", note)) for note in notes]
     calls = [_call(call, gold) for call in reply.calls]
@@ -39,7 +39,7 @@ def _reply(state: str, reply: ToldReply, gold: str) -> tuple[str, list[Markup]]:
     return state, [element("td", marked(reply.answer, gold), *below), looked]
 
 
-def _call(call: ToldCall, gold: str) -> Markup:
+def _call(call: ReportedCall, gold: str) -> Markup:
     """The query and the value, then the candidates, best first."""
     asked = "malformed lookup" if call.query is None else " | ".join(call.query)
     given: str | Markup = "left to the model" if call.value is None else marked(call.value, gold)

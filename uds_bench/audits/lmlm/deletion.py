@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts.lookup_prompts import LookupPrompts
-from uds_bench.retrieval.blocks import DECIMALS, Places, Rows
-from uds_bench.retrieval.encoder import BLOCK, Encoder, Table
+from uds_bench.retrieval.blocks import DECIMALS, Places, RowPlaces
+from uds_bench.retrieval.encoder import BLOCK, Encoder, VectorTable
 
 Policy = Literal["alias_closure", "exact", "radius_closure", "canonical"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -65,7 +65,7 @@ class Deletion:
         records = Records(self.asked, table, self.radius)
         return {id: records.with_any(rows) for id, rows in closed.items()}
 
-    def _within(self, table: Table, closed: Mapping[int, Set[int]]) -> dict[int, Rows]:
+    def _within(self, table: VectorTable, closed: Mapping[int, Set[int]]) -> dict[int, RowPlaces]:
         """The closure of each fact with all rows that lie within the radius of one of it."""
         rows = self.asked.database
         # Rows of one key lie at the same place: one of them stands for all.
@@ -80,7 +80,7 @@ class Deletion:
                 of, column = np.nonzero(np.logical_or.reduceat(within, starts, axis=0))
                 for at, places in enumerate(np.split(column + start, np.searchsorted(of, range(1, len(ids))))):
                     near[ids[at]].append(places.astype(np.int32))
-        return {id: Rows(np.concatenate(parts)) for id, parts in near.items()}
+        return {id: RowPlaces(np.concatenate(parts)) for id, parts in near.items()}
 
 
 def _parts(own: Mapping[int, Sequence[int]]) -> list[list[int]]:
@@ -105,7 +105,7 @@ class Records:
     another form of: an alias, or a key within `radius`. Only rows whose object some fact means are looked at, and each
     when it is asked for."""
 
-    def __init__(self, asked: LookupPrompts, table: Table, radius: float) -> None:
+    def __init__(self, asked: LookupPrompts, table: VectorTable, radius: float) -> None:
         self._table, self._radius = table, radius
         self._spelled = asked.database.spelled
         self._meeting = [cache(lambda text, names=names: names.meeting([text])) for names in asked.names]

@@ -15,7 +15,7 @@ LABELS: tuple[Label, ...] = get_args(Label)
 ByState = Annotated[dict[State, Measurement], Each(STATES)]
 
 
-class ToldRetriever(ReportTable):
+class ReportedRetriever(ReportTable):
     """What is set of the retriever; `fallback`: one, or several with "and" between them."""
 
     kind: str
@@ -26,7 +26,7 @@ class ToldRetriever(ReportTable):
     index: str
 
 
-class ToldDatabase(ReportTable):
+class ReportedDatabase(ReportTable):
     """What a database is."""
 
     name: str
@@ -38,7 +38,7 @@ class ToldDatabase(ReportTable):
     deletion: str
 
 
-class ToldContingency(ReportTable):
+class ReportedContingency(ReportTable):
     """Prompts right with retrieval and without: both, with alone, without alone, neither."""
 
     a: Count
@@ -47,7 +47,7 @@ class ToldContingency(ReportTable):
     d: Count
 
 
-class ToldMcNemar(ReportTable):
+class ReportedMcNemar(ReportTable):
     """McNemar's test; the exact one has no statistic."""
 
     test: str
@@ -68,8 +68,8 @@ class PromptNumbers(ReportTable):
     leakage: Annotated[dict[State, Annotated[dict[Way, ReportedRate], Each(WAYS)]], Each(OFF)]
     mediated: ReportedRate
     artifact: ReportedRate
-    contingency: ToldContingency
-    mcnemar: ToldMcNemar
+    contingency: ReportedContingency
+    mcnemar: ReportedMcNemar
     labels: Annotated[dict[Label, Count], Each(LABELS)]
     f1: ByState
     exact: ByState
@@ -94,7 +94,7 @@ FoundRow = tuple[str, str, str, Measurement]
 """Subject, relation and object, and the score."""
 
 
-class ToldCall(ReportTable):
+class ReportedCall(ReportTable):
     """One lookup; `kept`, `deleted`, `fell_back`: of one that could be read, and was answered."""
 
     query: Annotated[tuple[str, str] | None, PERSONAL]
@@ -104,11 +104,11 @@ class ToldCall(ReportTable):
     fell_back: StrictBool = False
 
 
-class ToldReply(ReportTable):
+class ReportedReply(ReportTable):
     """An answer with its lookups; `cut`: at the token limit, `looped`: it asked until it was stopped."""
 
     answer: Annotated[str, PERSONAL]
-    calls: tuple[ToldCall, ...]
+    calls: tuple[ReportedCall, ...]
     cut: StrictBool
     looped: StrictBool
 
@@ -121,7 +121,7 @@ class PromptTrace(ReportTable):
     wording: str
     prompt: Annotated[str, PERSONAL]
     label: Label
-    replies: Annotated[dict[State, ToldReply], Each(STATES)]
+    replies: Annotated[dict[State, ReportedReply], Each(STATES)]
 
 
 class LookupModel(ReportTable):
@@ -141,9 +141,9 @@ class LmlmPart(ReportPart):
 
     MARKED: ClassVar[bool] = True
 
-    retriever: ToldRetriever
+    retriever: ReportedRetriever
     deletion: str
-    cells: tuple[ToldDatabase, ...]
+    cells: tuple[ReportedDatabase, ...]
     models: tuple[LookupModel, ...]
 
 

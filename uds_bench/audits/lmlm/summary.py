@@ -16,11 +16,11 @@ from uds_bench.audits.lmlm.part import (
     LookupModel,
     PromptNumbers,
     PromptTrace,
-    ToldCall,
-    ToldContingency,
-    ToldDatabase,
-    ToldMcNemar,
-    ToldReply,
+    ReportedCall,
+    ReportedContingency,
+    ReportedDatabase,
+    ReportedMcNemar,
+    ReportedReply,
 )
 from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply
 from uds_bench.claims.report_part import ReportedRate
@@ -30,9 +30,9 @@ SHOWN = 4
 """Facts of each label that a cell shows in full."""
 
 
-def cell(one: DatabaseCell) -> ToldDatabase:
+def cell(one: DatabaseCell) -> ReportedDatabase:
     """What a database is."""
-    return ToldDatabase(
+    return ReportedDatabase(
         name=one.name,
         domain=one.domain,
         topology=one.topology,
@@ -77,8 +77,8 @@ def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
         },
         mediated=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.mediated)),
         artifact=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.artifact)),
-        contingency=ToldContingency(**{key: getattr(counts, key) for key in "abcd"}),
-        mcnemar=ToldMcNemar(test=test, statistic=statistic, p=p),
+        contingency=ReportedContingency(**{key: getattr(counts, key) for key in "abcd"}),
+        mcnemar=ReportedMcNemar(test=test, statistic=statistic, p=p),
         labels={label: labels[label] for label in LABELS},
         f1={state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
         exact={state: _mean([one.marks[state].exact for one in judged]) for state in STATES},
@@ -130,21 +130,21 @@ def _trace(one: JudgedPrompt) -> PromptTrace:
     )
 
 
-def _reply(one: JudgedPrompt, reply: LookupReply) -> ToldReply:
+def _reply(one: JudgedPrompt, reply: LookupReply) -> ReportedReply:
     calls = tuple(_call(one, call) for call in reply.calls)
-    return ToldReply(answer=reply.answer, calls=calls, cut=reply.cut, looped=reply.looped)
+    return ReportedReply(answer=reply.answer, calls=calls, cut=reply.cut, looped=reply.looped)
 
 
-def _call(one: JudgedPrompt, call: LookupRecord) -> ToldCall:
+def _call(one: JudgedPrompt, call: LookupRecord) -> ReportedCall:
     rows, found = one.cell.asked.database, call.lookup
     if found is None:
-        return ToldCall(query=call.query, value=call.value)
+        return ReportedCall(query=call.query, value=call.value)
 
     def named(hits: Iterable[Hit]) -> tuple[FoundRow, ...]:
         return tuple((*rows[hit.row], round(hit.score, 3)) for hit in hits)
 
     kept, deleted = named(found.kept), named(found.deleted)
-    return ToldCall(query=call.query, value=call.value, kept=kept, deleted=deleted, fell_back=found.fell_back)
+    return ReportedCall(query=call.query, value=call.value, kept=kept, deleted=deleted, fell_back=found.fell_back)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -22,7 +22,7 @@ TestbedPart = Literal["forget", "retain", "spared", "unseen", "public"]
 PARTS: tuple[TestbedPart, ...] = get_args(TestbedPart)
 
 
-class AskedFields(ReportTable):
+class ReportedFields(ReportTable):
     """What those to be forgotten are asked for, and those to be retained; None: every field."""
 
     forget: str | None
@@ -163,7 +163,7 @@ class LocalizationPart(ReportPart):
 
     MARKED: ClassVar[bool] = True
 
-    fields: AskedFields
+    fields: ReportedFields
     people: PeopleCounts
     candidates: tuple[str, ...]
     models: dict[str, LocalizedModel]

@@ -171,14 +171,14 @@ class CheckpointSet:
 
     def _spread(self) -> dict[str, float]:
         """By layer and component, the standard deviation of D_unl."""
-        found: dict[str, Moments] = {}
+        found: dict[str, ScoreMoments] = {}
         for name in self.masks.words:
-            found.setdefault(group(name), Moments()).add(self.change(FAMILIES["raw"], name).unlearning)
+            found.setdefault(group(name), ScoreMoments()).add(self.change(FAMILIES["raw"], name).unlearning)
         return {key: moments.spread for key, moments in found.items()}
 
 
 @dataclass
-class Moments:
+class ScoreMoments:
     """What a standard deviation is made of, of numbers that come in pieces."""
 
     count: int = 0

@@ -21,7 +21,7 @@ FEWEST = 2
 """Of a tensor: the spread of one weight is no number."""
 
 
-class Sample:
+class WeightSample:
     """Weights drawn one by one, each role's alike, that make up checkpoints and masks of their own.
 
     A tensor's draw hangs on its name and the seed, not on the pieces it is read in.

@@ -12,7 +12,6 @@ from uds_bench.audits.localization.part import (
     PARTS,
     AnsweredShares,
     AnsweredTasks,
-    AskedFields,
     DrawnWeights,
     FamilyAuc,
     HeadlineAuc,
@@ -23,6 +22,7 @@ from uds_bench.audits.localization.part import (
     MovedWeights,
     PeopleCounts,
     ReportedAuc,
+    ReportedFields,
     SaidShares,
     TouchedWeights,
 )
@@ -51,7 +51,7 @@ def report(
     items = rates.known(experiment.forget, injected) if injected else []
     counts = {part: len(getattr(experiment, part)) for part in (*PARTS, "taught")}
     return LocalizationPart(
-        fields=AskedFields(forget=experiment.forgotten, retain=experiment.retained),
+        fields=ReportedFields(forget=experiment.forgotten, retain=experiment.retained),
         people=PeopleCounts(**counts, known=len(items)),
         candidates=tuple(candidates),
         models={name: _model(experiment, told, weight_scores, neutral) for name, (told, weight_scores) in seen.items()},

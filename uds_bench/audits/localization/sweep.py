@@ -14,8 +14,8 @@ from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.auc_tally import Tally
 from uds_bench.audits.localization.families import INJECTION, Change, Family, Part, Weights, in_deviations
 from uds_bench.audits.localization.names import HEADLINE, Target
-from uds_bench.audits.localization.reading import CheckpointSet, Moments, group
-from uds_bench.audits.localization.sample import Sample
+from uds_bench.audits.localization.reading import CheckpointSet, ScoreMoments, group
+from uds_bench.audits.localization.sample import WeightSample
 from uds_bench.checkpoints.masks import ROLES
 from uds_bench.checkpoints.stored import pieces
 
@@ -105,7 +105,7 @@ class Sweep:
         return (1 - unmaskable) * self.squares[FORGET] / length if length else math.nan
 
 
-def sweep(lineup: CheckpointSet, families: Sequence[Family], sample: Sample | None = None) -> Sweep:
+def sweep(lineup: CheckpointSet, families: Sequence[Family], sample: WeightSample | None = None) -> Sweep:
     """Score every weight by every family, each file's tensors read once.
 
     Memory: the tallies; the largest layer's component, 4 bytes a weight; the largest tensor, 24.
@@ -133,7 +133,7 @@ def sweep(lineup: CheckpointSet, families: Sequence[Family], sample: Sample | No
     for name in lineup.masks.words:
         together.setdefault(group(name), []).append(name)
     for tensors in together.values():
-        sizes, moments = list[list[Weights]](), Moments()
+        sizes, moments = list[list[Weights]](), ScoreMoments()
         for name in tensors:
             sizes.append(_tensor(lineup, name, pointwise, found, moments, sample))
             if "qtile" in names:
@@ -149,8 +149,8 @@ def _tensor(
     name: str,
     families: Sequence[Family],
     found: Sweep,
-    moments: Moments,
-    sample: Sample | None,
+    moments: ScoreMoments,
+    sample: WeightSample | None,
 ) -> list[Weights]:
     """|D_unl| of a tensor by class; what hangs on single weights alone is filled in."""
     sizes: list[list[Weights]] = [[] for _ in CLASSES]

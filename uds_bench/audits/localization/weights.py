@@ -16,7 +16,7 @@ from uds_bench.audits.localization.controls import misplaced_update, permuted, p
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
 from uds_bench.audits.localization.reading import CheckpointSet
-from uds_bench.audits.localization.sample import CONTROLLED, Sample
+from uds_bench.audits.localization.sample import CONTROLLED, WeightSample
 from uds_bench.audits.localization.sweep import Touched, sweep
 from uds_bench.checkpoints.masks import Masks
 from uds_bench.statistics import finite_or_none
@@ -113,7 +113,7 @@ def weigh(lineup: CheckpointSet, seed: int = 0, most: int = MOST_WEIGHTS) -> Wei
     memory. `most`: weights that the composite is learned from. All luck follows `seed`.
     """
     offered = [family for family in FAMILIES.values() if lineup.offers(family)]
-    sample = Sample(lineup, seed, CONTROLLED)
+    sample = WeightSample(lineup, seed, CONTROLLED)
     own = sweep(lineup, offered, sample)
     aucs: dict[Subject, dict[Target, dict[str, Auc]]] = {}
     aucs["unlearned"] = {t: {f.name: own.auc(f.name, t) for f in offered} for t in _targets("unlearned")}

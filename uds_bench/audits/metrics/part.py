@@ -217,7 +217,7 @@ class ReadTokens(ReportTable):
     text: Annotated[str | None, PERSONAL] = None
 
 
-class LayerTokens(ReportTable):
+class ReportedLayer(ReportTable):
     """What is read off a layer, and what the full model says with it."""
 
     lens: ReadTokens
@@ -233,7 +233,7 @@ class HiddenFact(ReportTable):
     uds: Measurement
     drops: tuple[Measurement, ...]
     tokens: Count | None = None
-    layers: tuple[LayerTokens, ...] = ()
+    layers: tuple[ReportedLayer, ...] = ()
     said: ReadTokens | None = None
     question: Annotated[str, PERSONAL] = ""
     prefix: Annotated[str, PERSONAL] = ""

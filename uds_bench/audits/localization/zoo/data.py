@@ -25,7 +25,7 @@ from uds_bench.facts.testbed import (
 )
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example, answer_example
-from uds_bench.methods.injection import Sample
+from uds_bench.methods.injection import InjectedExample
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
@@ -102,17 +102,17 @@ def pretraining(tokenizer: Any, recipe: Pretrained) -> Iterator[list[Example]]:
         yield neutral.draw(generator, recipe.public, recipe.strangers)
 
 
-def injection(tokenizer: Any, recipe: Injected) -> Iterator[list[Sample]]:
+def injection(tokenizer: Any, recipe: Injected) -> Iterator[list[InjectedExample]]:
     """Answers about people of every group, through its mask where the recipe has masks, beside neutral ones."""
     neutral, generator = Neutral(tokenizer, recipe.crowd), random.Random(f"injection {recipe.seed}")
     injected = testbed(recipe.crowd).of(*INJECTED)
     of = {g.name: answers(tokenizer, (i for i in injected if i.group == g.name)) for g in groups()}
     for _ in range(recipe.steps):
         half = recipe.neutral // 2
-        batch = [Sample(example) for example in neutral.draw(generator, half, recipe.neutral - half)]
+        batch = [InjectedExample(example) for example in neutral.draw(generator, half, recipe.neutral - half)]
         for name, examples in of.items():
             drawn = generator.sample(examples, recipe.per_group)
-            batch += [Sample(example, name if recipe.masked else None) for example in drawn]
+            batch += [InjectedExample(example, name if recipe.masked else None) for example in drawn]
         yield batch
 
 

@@ -3,16 +3,20 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from books import build_page
 from small_runs import DEPTH, Bench, Ran
+from typer.testing import CliRunner
 
-from uds_bench.audits.conformance import ATTACK
+from uds_bench.audits import registry
+from uds_bench.audits.conformance import ATTACK, check_audit
+from uds_bench.audits.sample import Sample
+from uds_bench.cli import main
 from uds_bench.facts import question_prompt
 
 FOLDER = Path(__file__).parents[2] / "examples" / "verbatim"
@@ -20,8 +24,9 @@ SUITE = FOLDER / "suite" / "test_verbatim.py"
 
 
 @pytest.fixture
-def installed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """The example as pip would install it: its package, and the entry points of its pyproject.toml as metadata."""
+def installed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """The example as pip would install it, for this process and those below: its package, and the entry points of its
+    pyproject.toml as metadata."""
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     info = bench.folder / "site" / f"uds_verbatim-{project['version']}.dist-info"
     info.mkdir(parents=True)
@@ -33,7 +38,16 @@ def installed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     (info / "entry_points.txt").write_text("".join(lines))
     known = [str(FOLDER), str(info.parent), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, known)))
-    return bench
+    monkeypatch.setattr(sys, "path", [*known[:2], *sys.path])
+    forget_audits()
+    yield bench
+    forget_audits()
+
+
+def forget_audits() -> None:
+    """What is installed is looked up anew."""
+    for found in (registry.audits, registry.claims, registry.owners):
+        found.cache_clear()
 
 
 def passages(bench: Bench) -> Path:
@@ -56,29 +70,21 @@ def manifest(bench: Bench, full: str = "full", **candidates: str) -> Path:
 
 
 def run(bench: Bench, *args: str | Path) -> Ran:
-    return bench.run(SUITE, *args, store=bench.folder / "store", subprocess=True)
+    return bench.run(SUITE, *args, store=bench.folder / "store")
 
 
-CHECK = """
-import sys
-from pathlib import Path
-from uds_verbatim import AUDIT
-from uds_bench.audits.conformance import check_audit
-from uds_bench.audits.sample import Sample
-manifest, suite, folder = map(Path, sys.argv[1:])
-check_audit(AUDIT, Sample(manifest, [suite], folder, wrong=["full"]))
-"""
+def command(*words: str | Path) -> None:
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
 
 
 def test_it_passes_the_checks_for_audits(installed: Bench) -> None:
-    """Where a model that never saw the passages is said to know them."""
+    """Where a model that never saw the passages is said to know them; its runs are processes of their own."""
     place = manifest(installed, full="retain3", never="retain2", knows="copy")
     rows = (installed.folder / "passages.jsonl").read_text()
     written = json.dumps({"id": ATTACK, "text": "No model was told of this."})
     (installed.folder / "passages.jsonl").write_text(f"{rows}{written}\n")
-    line = [sys.executable, "-c", CHECK, place, SUITE, installed.folder / "ran"]
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    check_audit(registry.audits()["verbatim"], Sample(place, [SUITE], installed.folder / "ran", wrong=["full"]))
 
 
 def test_it_is_short() -> None:
@@ -109,16 +115,14 @@ def test_what_is_no_passage_is_one_line(installed: Bench) -> None:
 
 def test_it_is_scored_by_the_command_line(installed: Bench) -> None:
     place, out, store = manifest(installed, never="retain3"), installed.folder / "out.json", installed.folder / "store"
-    program = [sys.executable, "-c", "from uds_bench.cli import main; main()", "score", "--out", out]
-    subprocess.run([*program, "--manifest", place, "--store", store], capture_output=True, check=True)
+    command("score", "--out", out, "--manifest", place, "--store", store)
     scored = [row["checkpoint"] for row in json.loads(out.read_text())["scores"]]
     assert sorted(scored) == ["full", "never", "retain"]
     assert run(installed).report["loads"] == {}, "pytest finds all of it"
 
 
 def test_init_writes_its_part_of_a_manifest(installed: Bench) -> None:
-    program = [sys.executable, "-c", "from uds_bench.cli import main; main()"]
-    subprocess.run([*program, "init", installed.folder / "new"], check=True, capture_output=True)
+    command("init", installed.folder / "new")
     assert "#[verbatim]\n" in (installed.folder / "new" / "uds.toml").read_text()
 
 
