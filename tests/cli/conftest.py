@@ -83,15 +83,25 @@ def scored(saved_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return made_once(tmp_path_factory, "release-scored", score)
 
 
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of tests that ask the same models: what is stored is named by its content, and scored once a session."""
+    return made_once(tmp_path_factory, "kept", lambda folder: None)
+
+
 @pytest.fixture
 def run_report(saved_release: Path, scored: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random."""
-    report = pytester.path / "run.json"
+    """The report of the depth suite on the release, whose scores are stored; claims fail, as the models are random.
+    It is made once, and a copy is given."""
+    report, kept = pytester.path / "run.json", saved_release.parent / "reported"
     for name in ("CI", "GITHUB_STEP_SUMMARY", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
-    words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
-    ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-p", "no:benchmark", SUITE, *words)
-    assert report.exists(), ran.stdout.str() + ran.stderr.str()
+    if not kept.exists():
+        words = ["--uds-manifest", saved_release / "uds.toml", "--uds-store", scored / "store", "--uds-json", report]
+        ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-p", "no:benchmark", SUITE, *words)
+        assert report.exists(), ran.stdout.str() + ran.stderr.str()
+        shutil.copytree(pytester.path, kept)
+    shutil.copytree(kept, pytester.path, dirs_exist_ok=True)
     return report
 
 

@@ -34,12 +34,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store for tests of what is written: all have one model, and what is stored is named by its content."""
-    return tmp_path_factory.mktemp("kept")
-
-
 def run(command: Command, folder: Path, *more: str, store: Path | None = None) -> Any:
     store = store or folder / "store"
     given = ("--manifest", folder / "uds.toml", "--out", folder / "forget.jsonl", "--store", store)

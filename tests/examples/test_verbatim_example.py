@@ -6,16 +6,18 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from audit_samples import sample
 from books import build_page
 from small_runs import DEPTH, Bench, Ran
 from typer.testing import CliRunner
 
 from uds_bench.audits import registry
 from uds_bench.audits.conformance import ATTACK, check_audit
-from uds_bench.audits.sample import Sample
+from uds_bench.audits.sample import by_a_command, in_another_process
 from uds_bench.cli import main
 from uds_bench.facts import question_prompt
 
@@ -78,13 +80,16 @@ def command(*words: str | Path) -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_it_passes_the_checks_for_audits(installed: Bench) -> None:
-    """Where a model that never saw the passages is said to know them; its runs are processes of their own."""
+@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_it_passes_the_checks_for_audits(installed: Bench, alone: bool) -> None:
+    """Where a model that never saw the passages is said to know them. `alone`: in processes, as by default."""
     place = manifest(installed, full="retain3", never="retain2", knows="copy")
     rows = (installed.folder / "passages.jsonl").read_text()
     written = json.dumps({"id": ATTACK, "text": "No model was told of this."})
     (installed.folder / "passages.jsonl").write_text(f"{rows}{written}\n")
-    check_audit(registry.audits()["verbatim"], Sample(place, [SUITE], installed.folder / "ran", wrong=["full"]))
+    tried = sample(installed, place, wrong=["full"])
+    default = {"run": in_another_process, "ask": by_a_command} if alone else {}
+    check_audit(registry.audits()["verbatim"], replace(tried, suites=[SUITE], **default))
 
 
 def test_it_is_short() -> None:

@@ -90,9 +90,15 @@ class RunSession:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Puts what a claim came to into pytest's report of its test."""
+        failed = call.excinfo
+        if failed is not None and isinstance(failed.value, UdsError):
+            # Its line says it all. Of any other error pytest parses every file of the traceback, half a second a claim.
+            plain = pytest.fail.Exception(str(failed.value), pytrace=False)
+            call.excinfo = pytest.ExceptionInfo.from_exception(plain.with_traceback(failed.tb))
         report = yield
-        if call.excinfo is not None and isinstance(call.excinfo.value, UdsError):
-            report.longrepr = str(call.excinfo.value)
+        call.excinfo = failed
+        if failed is not None and isinstance(failed.value, UdsError):
+            report.longrepr = str(failed.value)
         if decides_claim(item):
             record = self._record_of(item, report, call)
             if record is not None:
