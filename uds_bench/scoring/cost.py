@@ -179,7 +179,7 @@ def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _T
         for kind, group in ({REFERENCE: first} | groups | {REFERENCE: first}).items():
             many = max(1, len(references)) if kind == REFERENCE else 1
             started = time.perf_counter()
-            with _counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as count:
+            with counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as count:
                 for request in group:
                     try:
                         own.score(request, group)
@@ -192,8 +192,8 @@ def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _T
 
 
 @contextmanager
-def _counted(blocks: set[type], layers: int) -> Iterator[Callable[[], float]]:
-    """Count tokens that go through all blocks of any model meanwhile."""
+def counted(blocks: set[type], layers: int) -> Iterator[Callable[[], float]]:
+    """While open, tokens that go through all blocks of any model are counted; gives what says how many so far."""
     seen = 0
 
     def count(module: torch.nn.Module, _given: Any, output: Any) -> None:
