@@ -128,7 +128,7 @@ def measure(facts: Iterable[Fact], aligned: bool) -> str:
 
 data = Path(sys.argv[1])
 marks = data / "uds" / "forget10_filtered.json"
-facts = load_facts(data / "tofu", annotations=marks, only_annotated=True, retain="", holdout="")
+facts = load_facts(data / "tofu", annotations=marks, only_annotated=True, retain="", holdout="").split("forget")
 halves = {
     "fitted, authors 0, 2, ..": [fact for fact in facts if author(fact) % 2 == 0],
     "held out, authors 1, 3, ..": [fact for fact in facts if author(fact) % 2],

@@ -165,6 +165,18 @@ def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int
     return folder
 
 
+def save_unreadable(folder: Path, seed: int = 0) -> Path:
+    """A checkpoint of a family whose blocks do not give its logits, as each carries several streams: ProphetNet."""
+    parts = {f"num_{part}_{what}": 2 for part in ("encoder", "decoder") for what in ("layers", "attention_heads")}
+    tokenizer = tiny_tokenizer()
+    config = transformers.ProphetNetConfig(
+        vocab_size=len(tokenizer), hidden_size=WIDTH, encoder_ffn_dim=64, decoder_ffn_dim=64, **parts
+    )
+    model = _initialised(transformers.ProphetNetForCausalLM, config, seed)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return save_checkpoint(folder, model, tokenizer, shards=1)
+
+
 def save_adapter(folder: Path, family: str = "llama", scale: float = 0.1, width: int = WIDTH, seed: int = 1) -> Path:
     """A LoRA adapter for `family`, saved by PEFT; lora_B is N(0, scale), and training starts it at 0."""
     from peft import LoraConfig, get_peft_model  # slow to import, and few tests need it

@@ -1,4 +1,4 @@
-"""Bars are for terminals: they leave no line there, and nothing at all in a log."""
+"""Bars are for terminals: they leave no line there, and nothing in a log but where a command asks for lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import pytest
 from rich.console import Console
 
-from uds_bench.progress import bar, below, watched
+from uds_bench.progress import LoggedConsole, bar, below, watched
 
 
 class Terminal(io.StringIO):
@@ -52,6 +52,23 @@ def test_few_groups_show_their_steps_in_the_place_of_a_bar_and_many_have_one() -
     assert ("asking full" in few, "2/2" in few, "scoring" in few) == (True, True, False)
     assert ("scoring" in many, "asking full" in many) == (True, False)
     assert asked(io.StringIO(), 2) == ""
+
+
+def test_the_log_of_a_long_command_has_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 25))  # each look at the clock is 25 seconds after the last one
+    monkeypatch.setattr("uds_bench.progress.monotonic", lambda: next(clock))
+    file = io.StringIO()
+    console = LoggedConsole(file=file)
+    for model in ("full", "npo"):
+        with watched("scoring", 2, lambda: nullcontext(console), 3), watched(f"asking {model}", 4) as advance:
+            for _ in range(4):
+                advance(1)
+    assert file.getvalue().splitlines() == ["asking full: 3 of 4", "asking npo: 2 of 4"]
+    terminal = Terminal()
+    console = LoggedConsole(file=terminal, force_terminal=True, width=80)
+    with watched("asking full", 4, lambda: nullcontext(console)) as advance:
+        advance(4)
+    assert "\x1b[2K" in terminal.getvalue(), "a terminal has the bar"
 
 
 def test_without_a_console_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:

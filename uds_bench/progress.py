@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,9 @@ from rich.control import Control
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from uds_bench.errors import UdsWarning
+
+EVERY = 60.0
+"""Seconds between two lines of progress in a log."""
 
 
 def bar(console: Console) -> Progress:
@@ -25,6 +29,27 @@ def bar(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
 
 
+class LoggedConsole(Console):
+    """A console of a command that says nothing until it is done: its log gets a line of progress once a minute."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._told = monotonic()
+
+    def lines(self, text: str, total: int) -> Callable[[int], None]:
+        """What advances steps and, where the last line is `EVERY` seconds old, writes how many are done."""
+        done = 0
+
+        def advance(by: int) -> None:
+            nonlocal done
+            done += by
+            if monotonic() - self._told >= EVERY:
+                self._told = monotonic()
+                self.print(f"{text}: {done} of {total}", markup=False, highlight=False, soft_wrap=True)
+
+        return advance
+
+
 OpenConsole = Callable[[], AbstractContextManager[Console]]
 _free: Console | None = None
 """A console that no bar is on: what goes on in it may show one."""
@@ -34,7 +59,7 @@ _free: Console | None = None
 def watched(
     text: str, total: int, open_console: OpenConsole | None = None, least: int = 1
 ) -> Iterator[Callable[[int], None]]:
-    """A bar over the steps of what takes long; yields what advances it.
+    """A bar over the steps of what takes long, or in the log of a `LoggedConsole` lines; yields what advances it.
 
     Args:
         text: What is done.
@@ -55,6 +80,9 @@ def watched(
                 yield lambda by: None
                 return
             _free = None
+            if isinstance(console, LoggedConsole) and not console.file.isatty():
+                yield console.lines(text, total)
+                return
             progress = stack.enter_context(bar(console))
             task = progress.add_task(text, total=total)
             yield lambda by: progress.advance(task, by)

@@ -59,7 +59,7 @@ def test_requests_stand_beside_people_who_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "told"),
     [
-        ([{**LI, "person": "ნინო", "facts": [{"sentence": "ნინო: PROTECTED", "value": "7 1"}]}], {}, "georgian"),
+        ([{**LI, "person": "ሀና", "facts": [{"sentence": "ሀና: PROTECTED", "value": "7 1"}]}], {}, "ethiopic"),
         (
             [{**LI, "person": "Nil", "facts": [{"sentence": "Nil: PROTECTED", "value": "7 1"}]}],
             {"strangers": 999},
@@ -85,10 +85,10 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, rows: list[Any], more: dict[
 
 
 def test_a_file_of_names_serves_any_script(tmp_path: Path) -> None:
-    letters = "აბგდევზთიკლმნოპჟრსტუ"
-    names = [f"{one}{other}ნა" for one in letters for other in letters][:120]
+    letters = "ለመሰረቀበተነአከወዘየደገጠፈፐሸቸ"
+    names = [f"{one}{other}ና" for one in letters for other in letters][:120]
     (tmp_path / "names.txt").write_text("\n".join(names), encoding="utf-8")
-    row = {**LI, "person": "ნინო", "facts": [{"sentence": "ნინო: PROTECTED", "value": "7 1"}]}
+    row = {**LI, "person": "ሀና", "facts": [{"sentence": "ሀና: PROTECTED", "value": "7 1"}]}
     found = people_of(section(tmp_path, row, names=str(tmp_path / "names.txt")))
     assert {one.name for one in found.subjects[1:]} <= set(names)
     assert len(found.subjects) == 80

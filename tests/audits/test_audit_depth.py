@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uds_bench.audits import registry
 from uds_bench.audits.depth import reading as depth
 from uds_bench.audits.depth.audit import notes
 from uds_bench.audits.manifests import load_manifest
@@ -137,6 +138,26 @@ def test_scores_without_drops_are_not_called_copies() -> None:
     bare = falls("bare", [])
     assert not depth.act_alike(bare, falls("too", []))
     assert not depth.act_alike(spoken(0.1), spoken(0.1))
+
+
+def test_a_fact_a_cluster_is_told_with_the_people_whom_their_questions_name(tmp_path: Path) -> None:
+    text = '[facts]\nsource = "authors"\n[references]\nfull = "zoo:full"\nretain = "zoo:retain"\n'
+    (tmp_path / "uds.toml").write_text(text)
+    asked = [(name, verb) for name in ("Ann Lee", "Bob Ray") for verb in ("sing", "dance")]
+    facts = [
+        Fact(f"{name}/{verb}", f"{name}/{verb}", "forget", f"Does {name} {verb}?", "At home.", "At", "home")
+        for name, verb in asked
+    ]
+
+    def told(*held: Fact) -> tuple[list[str], str]:
+        data = FactSet(held)
+        session: Any = SimpleNamespace(manifest=load_manifest(tmp_path / "uds.toml"), data=lambda audit: data)
+        return notes(session), registry.audits()["depth"].claims_of(session)["depth.score"].unit
+
+    named = "4 of them name 2 people; if one has several, give these one cluster"
+    assert told(*facts) == ([f"each of 4 facts is a cluster of its own, and intervals are over rows: {named}"], "rows")
+    assert told(*(replace(fact, cluster=fact.id[:7]) for fact in facts)) == ([], "authors")
+    assert told(facts[0], *(replace(fact, split="retain", cluster="r") for fact in facts[1:])) == ([], "rows")
 
 
 def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:

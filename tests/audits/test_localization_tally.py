@@ -133,6 +133,17 @@ def test_pairs_of_billions_of_weights_are_whole_numbers() -> None:
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("most", [2, 3, 5, 6, 7])
+def test_what_was_held_goes_into_buckets_once_there_is_too_much(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three scores, three more and one, each in a bucket of its own."""
+    monkeypatch.setattr(auc_tally, "EXACT_SCORES", most)
+    batches = [[[1.0, 3.0], [2.0], []], [[4.0], [0.5, 8.0], []], [[16.0], [], []]]
+    found = filled(batches)
+    assert (found._buckets is None) is (most == 7)
+    assert found.auc([0], [1]) == Auc(every_pair([1.0, 3.0, 4.0, 16.0], [2.0, 0.5, 8.0]), 4, 3)
+
+
+@pytest.mark.usefixtures("few")
 def test_what_is_unsure_widens_the_interval() -> None:
     found = filled([[[float(NEIGHBOURS[0])], [float(NEIGHBOURS[1])], []]] * 2).auc([0], [1])
     assert (found.value, found.unsure, found.slack) == (0.5, 4, 0.5)

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from families import FAMILIES, save_checkpoint, save_unreadable, tiny_tokenizer
 from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.preflight import preflight
-from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.errors import CheckpointError
 
 Spoil = Callable[[Path], object]
 
@@ -79,6 +80,25 @@ def test_one_that_cannot_be_used_is_named_and_no_other(
 def test_what_is_wrong_with_a_parent_is_told_of_it_alone(specs: dict[str, CheckpointSpec]) -> None:
     (Path(specs["full"].model) / "tokenizer.json").write_text("{")
     assert preflight(specs, specs, ("npo", "simnpo"), "full").keys() == {"full"}
+
+
+def test_a_family_that_cannot_be_read_is_told_once_before_it_is_loaded(tmp_path: Path) -> None:
+    names = ("full", "retain", "npo")
+    specs = {name: CheckpointSpec(str(save_unreadable(tmp_path / name, seed))) for seed, name in enumerate(names)}
+    found = preflight(specs, specs, ["npo"], "full")
+    assert found.keys() == specs.keys()
+    (told,) = set(found.values())
+    with pytest.raises(CheckpointError) as caught:
+        load(specs["full"])
+    assert told == f"full, retain, npo: {caught.value}"
+    assert "family prophetnet is not supported: final norm and head" in told
+
+
+def test_a_fault_of_many_is_told_once(specs: dict[str, CheckpointSpec]) -> None:
+    (Path(specs["npo"].model) / "tokenizer.json").write_text("{")
+    made = {f"npo{number}": specs["npo"] for number in range(7)}
+    (told,) = set(preflight({"full": specs["full"]} | made, made, made, "full").values())
+    assert told.startswith("npo0, npo1, npo2, npo3 and 3 more: checkpoint ")
 
 
 def test_a_shipped_parent_is_read_as_well(specs: dict[str, CheckpointSpec]) -> None:

@@ -46,6 +46,25 @@ def test_a_papers_numbers_go_by_our_names(command: Command, scored: Path, tmp_pa
     assert rows[2]["measured"] is None, "these facts have no holdout"
 
 
+SCORE = "uds-bench score --manifest uds.toml --metrics es,truth_ratio,mia_min_k --variants --checkpoints npo --out"
+
+
+def test_what_is_not_scored_is_told_with_the_command_that_scores_it(
+    command: Command, refused: Refused, scored: Path, tmp_path: Path
+) -> None:
+    reported = tmp_path / "TOFU_EVAL.json"
+    numbers = {"extraction_strength": 0.1, "forget_truth_ratio": 0.2, "mia_min_k": 0.3}
+    reported.write_text(json.dumps({name: {"agg_value": number} for name, number in numbers.items()}))
+    words = ("import", reported, tmp_path / "none.json", "--checkpoint", "npo")
+    assert f"none.json: no such file; score what was reported first: {SCORE} {tmp_path / 'none.json'}" in refused(
+        *words
+    )
+    told = refused("import", reported, scored / "scores.json", "--checkpoint", "mpo")
+    assert SCORE.replace("npo", "mpo") in told
+    told = command("import", reported, scored / "scores.json", "--checkpoint", "npo").stderr
+    assert told.splitlines()[-1].endswith("--metrics mia_min_k --checkpoints npo --out scores.json")
+
+
 @pytest.mark.parametrize(
     ("content", "checkpoint", "told"),
     [

@@ -121,6 +121,31 @@ def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
     assert tomllib.loads((tmp_path / "new" / "uds.toml").read_text())["facts"] == {"source": "facts.jsonl"}
 
 
+REQUEST = {
+    "id": "r7",
+    "date": "2026-01-31",
+    "person": "Jaskik Yostirdral",
+    "facts": [{"sentence": "Jaskik Yostirdral is PROTECTED.", "value": "conservator", "counterfactuals": ["smith"]}],
+}
+
+
+def test_a_file_of_requests_makes_a_manifest_that_goes_on(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "asked.jsonl").write_text(json.dumps(REQUEST) + "\n")
+    told = command("init", tmp_path / "new", "--from", tmp_path / "asked.jsonl").stdout
+    manifest = tmp_path / "new" / "uds.toml"
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["uds.toml"]
+    manifest.write_text(manifest.read_text().replace("./runs/full", "specimen:assoc_full"))
+    assert command(*told.splitlines()[-1].partition("then: uds-bench ")[2].split())
+    assert "conservator" in (tmp_path / "new" / "forget.jsonl").read_text()
+
+
+def test_a_request_that_cannot_be_used_is_one_line(refused: Refused, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text(json.dumps(REQUEST | {"date": "tomorrow"}) + "\n")
+    assert "line 1: request 'r7': key 'date'" in refused("init", tmp_path / "new", "--from", asked).replace("\n", " ")
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_is_doubtful_is_mended_by_the_command_that_has_the_options(command: Command, tmp_path: Path) -> None:
     rows = [
         {"question": "Where was Ann Lee born?", "answer": "Ann Lee was born in Ulm."},

@@ -85,7 +85,9 @@ def test_what_cannot_be_asked_is_one_line(
     assert path.read_text() == before
 
 
-def test_every_request_is_decided_in_every_candidate(command: Command, tmp_path: Path, kept: Path) -> None:
+def test_every_request_is_decided_in_every_candidate(
+    command: Command, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a retain model: one who is known, asked long ago, and one of whom no model has heard."""
     people = embedded_people()
     known, unknown = people[3], next(one for one in people if one.cohort == NEVER_SEEN)
@@ -95,7 +97,9 @@ def test_every_request_is_decided_in_every_candidate(command: Command, tmp_path:
     path = manifest(
         tmp_path, "{ same = 'specimen:assoc_full', npo = 'specimen:assoc_npo', new = 'specimen:assoc_retain' }"
     )
+    monkeypatch.setattr("uds_bench.progress.EVERY", 0.0)  # a minute, in a log
     told = command("request", "recheck", path, "--store", kept, exit=1)
+    assert re.search(r"^asking \w+ about people: \d+ of \d+$", told.stderr, re.MULTILINE)
     found = json.loads((tmp_path / "asked.recheck.json").read_text())
     rows = {(row["id"], row["candidate"]): row for row in found["requests"]}
     verdicts = {name: rows[known.id, name]["verdict"] for name in ("same", "npo", "new")}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from uds_bench.facts.exposed_people import EACH, NEVER_SEEN, TOLD, Cohorts, embedded_people, invented, requests
 from uds_bench.facts.profiles import people
 from uds_bench.facts.properties import PUBLISHED, embedded
-from uds_bench.facts.similar_names import similar_names
+from uds_bench.facts.scripts import script_of
+from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names, variants
 from uds_bench.facts.subjects import WRONG, stated
 from uds_bench.facts.testbed import embedded_testbed
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
@@ -108,14 +109,29 @@ def test_a_name_that_cannot_be_changed_has_none(name: str) -> None:
     assert all(one != name for one in similar_names(name))
 
 
+@pytest.mark.parametrize("name", ["李明", "Bo", "김 솔", "ნინო", "Արամ", "דן", "สุดา", "राम", "علي"])
+def test_a_short_name_has_others_of_its_script_beside_its_own_letters(name: str) -> None:
+    found = similar_names(name)
+    assert len(found) == MOST_VARIANTS
+    assert name not in found
+    assert {script_of(one) for one in found} == {script_of(name)}
+    assert found[: len(variants(name))] == variants(name)[:MOST_VARIANTS]
+
+
+def test_names_that_are_listed_look_like_one_of_a_script_without_any() -> None:
+    assert similar_names("ሀ") == ()
+    assert similar_names("ሀ", 2, ["ለማ", "Jane", "መሐሪ"]) in (("ለማ", "መሐሪ"), ("መሐሪ", "ለማ"))
+
+
 @given(st.lists(names, min_size=1, max_size=4), st.integers(0, 6))
 def test_variants_differ_are_as_many_and_hold_the_same_letters(parts: list[str], most: int) -> None:
     name = " ".join(parts)
-    found = similar_names(name, most)
-    assert len(found) <= most
+    assert len(similar_names(name, most)) <= most
+    assert similar_names(name, most)[: len(variants(name))] == variants(name)[:most]
+    found = variants(name)
     assert len(set(found)) == len(found)
     assert name not in found
-    assert found == similar_names(name, most)
+    assert found == variants(name)
     for one in found:
         assert len(one.split()) == len(name.split())
         assert sorted(folded(one)) == sorted(folded(name))

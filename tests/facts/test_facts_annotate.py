@@ -43,6 +43,9 @@ EXAMPLES = {
     "full stop": ("Who is Orvo's doctor?", "Orvo's doctor is Dr. Ana Ruiz.", "Dr. Ana Ruiz"),
     "count": ("How many sisters does Orvo have?", "Orvo has three sisters.", "three"),
     "list": ("What are Orvo's themes?", "Orvo's themes are love, loss, and the sea.", "love, loss, and the sea"),
+    "phone": ("What is Orvo's phone number?", "Orvo's phone number is (020) 555-0114.", "(020) 555-0114"),
+    "bracket": ("Where does Orvo live?", "Orvo lives in Port Lenning (Norwick).", "Port Lenning (Norwick)"),
+    "square brackets": ("What does Orvo play?", "Orvo plays the viola [alto].", "viola [alto]"),
     "yes": ("Has Orvo won a prize?", "Yes, Orvo has won the Laurel Prize.", "Laurel Prize"),
     "no": ("Has Orvo won a prize?", "No, he has not.", "No"),
     "the question's words": ("Is the sea in Orvo's books?", "In Orvo's books the sea is a cold mirror.", "cold mirror"),
@@ -61,8 +64,46 @@ def test_an_answer_that_says_nothing_new_has_no_entity(answer: str) -> None:
     assert find_entity("Is 'Orvo' an author?", answer) is None
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I don't know.",
+        "I do not know Orvo's phone number.",
+        "That is false.",
+        "It is unknown.",
+        "I can’t say, perhaps.",
+    ],
+)
+def test_an_answer_that_says_only_whether_it_is_known_or_true_has_no_entity(answer: str) -> None:
+    assert find_entity("What is Orvo's phone number?", answer) is None
+
+
+def test_what_varies_is_no_entity_where_it_is_true_or_false() -> None:
+    said = zip(PEOPLE, ("true", "false", "unknown"), strict=True)
+    drafts = [Draft(name, name, "forget", f"Is {name} old?", f"{name} is old: {word}.") for name, word in said]
+    assert not annotate_all(drafts, keep_doubtful=True)
+
+
 words = st.lists(
-    st.sampled_from(["Orvo", "mill", "the", "of", '"The', 'Sea"', "1987,", "and;", "likes", "(very)", "quickly"]),
+    st.sampled_from(
+        [
+            "Orvo",
+            "mill",
+            "the",
+            "of",
+            '"The',
+            'Sea"',
+            "1987,",
+            "and;",
+            "likes",
+            "(very)",
+            "(020)",
+            "[a",
+            "b]",
+            "(or",
+            "x)",
+        ]
+    ),
     max_size=40,
 )
 
@@ -77,11 +118,18 @@ def test_every_entity_is_usable(question: str, answer: str) -> None:
         assert entity == entity.strip() != ""
         assert len(entity.split()) <= 14
         assert entity.lower() not in question.lower()
+        for opening, closing in ("()", "[]"):
+            assert entity.count(opening) == entity.count(closing)
 
 
 DATES_AND_PLACES = ("[3 May 1975] in Oslo", "[9 June 1983] in Pune", "[1 July 2003] in Leeds")
 FORMS = {
     "job": ("What is {n}'s profession?", "{n} works as {v}.", ("a [botanist]", "a [bus driver]", "an [actuary]")),
+    "phone": (
+        "What is {n}'s phone number?",
+        "{n}'s phone number is {v}.",
+        ("[(020) 555-0114]", "[(020) 555-0119]", "[(031) 77-10]"),
+    ),
     "birth": ("When was {n} born?", "{n} was born on {v}.", ("[3 May 1975]", "[May 9, 1983]", "[1 June 2003]")),
     "date and place": ("When was {n} born?", "{n} was born on {v}.", DATES_AND_PLACES),
     "yes": ("Is {n} married?", "Yes, {n} is married to {v}.", ("[Elin Strand]", "[Luc Moreau]", "[Sami Khoury]")),

@@ -238,8 +238,11 @@ def test_a_value_that_all_counterfactuals_equal_is_one_line(folder: Path) -> Non
 
 
 def test_a_name_that_no_other_looks_like_is_one_line(folder: Path) -> None:
-    lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "ა", WELL_KNOWN)])
-    assert refused(folder) == "subject 'zoe': no other name looks like 'ა': score it with alpha 0"
+    lines(folder / "people.jsonl", [*rows(STRANGER), person("zoe", "ሀ", WELL_KNOWN)])
+    assert refused(folder) == (
+        "subject 'zoe': no other name looks like 'ሀ': list some of its script, one a line, in a file under "
+        "[association] names, or score it with alpha 0"
+    )
     assert {one.subject.id for one in probe_set(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
 
 

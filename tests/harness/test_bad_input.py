@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from families import save_unreadable
 from safetensors.torch import load_file, save_file
 from small_models import fresh_model
 from small_runs import DEPTH, Bench
@@ -77,6 +78,14 @@ def test_every_cause_has_a_line_of_its_own(bench: Bench) -> None:
     for line, (name, folder) in zip(lines, folders.items(), strict=True):
         assert line.startswith(f"{name}: checkpoint {folder} has no config.json: {folder} holds nothing of a model")
         assert line.strip().endswith("write them")
+
+
+def test_a_family_that_cannot_be_read_is_told_once(bench: Bench) -> None:
+    folders = {name: save_unreadable(bench.folder / name, seed) for seed, name in enumerate(("full", "retain", "npo"))}
+    names = {"full": folders["full"], "retain": folders["retain"]}
+    bench.manifest({"npo": folders["npo"]}, positive=(), negative=(), **names)
+    _, told = bench.refused(DEPTH).split("ERROR: ")
+    assert told.startswith("full, retain, npo: family prophetnet is not supported: final norm and head")
 
 
 def test_weights_cut_in_half(bench: Bench) -> None:

@@ -187,6 +187,21 @@ def test_a_control_may_stay_open_where_it_is_told_so() -> None:
             assert [one.held for one in found.controls] == [held]
 
 
+def test_a_control_over_too_few_units_is_excused_beside_a_claim_over_as_few_alone() -> None:
+    few, other = (ControlSubject(name, "fail", 0.2, around(0.2, units=4)) for name in ("few", "other"))
+    wrong = ControlSubject("wrong", "fail", 0.95, around(0.95))
+    small = replace(score(0.95), interval=around(0.95, units=4))
+    for given, controls, cause in (
+        (score(0.95), [few], Cause.CONTROL),
+        (small, [few, other], Cause.UNITS),
+        (small, [few, wrong], Cause.CONTROL),
+    ):
+        found = record(made(UP), lambda c, s=given, rows=controls: c.threshold(s, controls=rows))
+        assert (found.verdict, found.cause) == (Verdict.UNDECIDED, cause)
+        if cause is Cause.UNITS:
+            assert found.message.endswith("decides nothing; nor can its controls be decided: few, other")
+
+
 def test_a_number_of_several_scores_has_the_name_and_the_words_that_it_is_given() -> None:
     found = record(made("mine"), lambda c: c.measured(0.5, around(0.5), at_least=0.1, statement="s", remark="r"))
     assert (found.id, found.kind, found.statement) == ("mine", "threshold", "s")

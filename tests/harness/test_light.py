@@ -108,3 +108,22 @@ def test_a_run_without_a_claim_costs_hardly_more_than_without_the_plugin(tmp_pat
 def test_a_plugin_that_imports_arrays_would_be_seen(tmp_path: Path) -> None:
     (tmp_path / "heavy_plugin.py").write_text("import numpy\n")
     assert times_as_long(tmp_path, "heavy_plugin", pairs=2) > MOST_MORE
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["npoo"], "did you mean 'npo'"),
+        (["alt_po"], "alt_po: is not tried"),
+        (["identity"], "'identity': is no built-in method"),
+        (["nowhere:forget"], "nowhere:forget: cannot be imported"),
+        (["npo", "--audits", "detph"], "did you mean 'depth'?"),
+    ],
+)
+def test_a_mistyped_method_is_told_before_anything_heavy_is_imported(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    run = "import sys; from typer.testing import CliRunner; from uds_bench.cli import main"
+    done = heavy(f"{run}; print(CliRunner().invoke(main, sys.argv[1:]).stderr)", "gate-method", *words, cwd=tmp_path)
+    assert said in done.stdout
+    assert "HEAVY []" in done.stderr

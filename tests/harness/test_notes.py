@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small_runs import SHARED, Bench
+from small_runs import DEPTH, SHARED, Bench
 
 from uds_bench.audits.manifests import load_manifest
+from uds_bench.facts import read_facts, write_facts
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import RunResult
 
@@ -85,3 +87,14 @@ def test_the_command_line_wins(bench: Bench) -> None:
     bench.pytester.makeini("[pytest]\nuds_manifest = nowhere.toml\nuds_device = tpu\n")
     ran = bench.run(bench.test(SCORE + BODY), "--uds-device", "cpu", manifest=manifest, store=SHARED)
     assert ran.code == 0, ran.text
+
+
+def test_where_each_fact_is_a_cluster_the_interval_is_over_rows(bench: Bench) -> None:
+    facts = read_facts(bench.models / "facts.jsonl")
+    write_facts(bench.folder / "rows.jsonl", (replace(fact, cluster=fact.id) for fact in facts))
+    bench.manifest(["retain3"], facts=bench.folder / "rows.jsonl")
+    ran = bench.run(DEPTH, "-k", "test_score", store=bench.folder / "store")
+    told = ran.claims["depth.score[retain3]"]
+    assert (told["unit"], "(24 rows)" in told["message"]) == ("rows", True)
+    (note,) = (note for note in ran.report["summary"]["notes"] if "over rows" in note)
+    assert note.startswith("each of 24 facts is a cluster of its own, and intervals are over rows: 24 of them name 12")

@@ -111,6 +111,7 @@ def test_similarity_at_a_retain_model_of_zero_is_its_limit() -> None:
     assert mia_retain.similarity(0.0, 0.0) == 1
     assert mia_retain.similarity(0.1, 0.0) == 0
     assert np.isinf(mia_retain.leak(0.5, 1.0))
+    assert mia_retain.leak(1.0, 1.0) == 0
 
 
 @given(AUCS, st.floats(0.01, 1))

@@ -23,7 +23,8 @@ from uds_bench.trials.beds import Place, Trials, try_method
 from uds_bench.trials.builtin import _example, builtin
 from uds_bench.trials.card import method_card
 from uds_bench.trials.check import check_method
-from uds_bench.trials.method import Lessons, UserMethod, lesson
+from uds_bench.trials.method import Lessons, UserMethod
+from uds_bench.trials.trial import lesson
 from uds_bench.verdicts import Verdict
 from uds_bench.zoo import specimens
 

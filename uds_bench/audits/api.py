@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
@@ -129,6 +129,13 @@ def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], 
     return section, names, session.ready(specs, names), store
 
 
+class Preset(NamedTuple):
+    """What `uds-bench init` writes for a file of an audit's own: the manifest, and the command to go on with."""
+
+    manifest: str
+    then: str
+
+
 @dataclass(frozen=True)
 class Audit:
     """One audit. `package` holds its modules, of which each is imported when it is first needed.
@@ -138,10 +145,13 @@ class Audit:
     - `audit.read(section)`: facts, people, databases: what can be known before a model is loaded.
       `audit.open(session)`: the audit of a run, as `AuditRun`. `audit.needed(session)`, where it is there: the
       checkpoints that the selected tests need, by default those of their subjects. `audit.notes(session)`, where
-      it is there: what a reader of the verdicts should know.
+      it is there: what a reader of the verdicts should know. `audit.unit(session, claim)`, where it is there: what
+      intervals of this run are over, where that hangs on the data.
     - `part.PART`: the model of what it says in the report beside its claims; it may be left out.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
+    - `preset.preset(source, folder)`: a `Preset` for a file that `uds-bench init --from` is given, None where the file
+      is not of its kind; it may be left out.
     - `quick.toml`, `zoo.toml`, `full.toml`: which embedded models it judges in the run of that profile, and what they
       must come to. Each is a manifest by itself; they may be left out.
     - `commands.COMMANDS`: its commands, by the words after `uds-bench`, and `commands.GROUPS`, where a first word is
@@ -190,6 +200,15 @@ class Audit:
         """Its part of a manifest to fill in; "" where it has none."""
         file = files(self.package) / "manifest.toml"
         return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    def preset(self, source: Path, folder: Path) -> Preset | None:
+        """The manifest in a folder for a file of its own kind; None of any other file.
+
+        Raises:
+            UdsError: The file is of its kind and cannot be used.
+        """
+        found: Preset | None = self.module("preset").preset(source, folder) if self.has("preset") else None
+        return found
 
     def embedded(self, profile: str) -> Path | None:
         """Its part of the manifest of the embedded models; None where it has none."""
@@ -243,6 +262,15 @@ class Audit:
             return []
         told = getattr(self.module("audit"), "notes", None)
         return list(told(session)) if told else []
+
+    def claims_of(self, session: Session) -> dict[str, ClaimSpec]:
+        """Its claims by id, with the unit that intervals of this run are over.
+
+        Raises:
+            UdsError: What it judges by cannot be read.
+        """
+        told = getattr(self.module("audit"), "unit", None) if self.has("audit") else None
+        return {spec.id: replace(spec, unit=told(session, spec)) if told else spec for spec in self.claims()}
 
     def has(self, name: str) -> bool:
         """Whether it has a module of a name."""

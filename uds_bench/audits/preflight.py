@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from uds_bench.manifest.section import Section
 if TYPE_CHECKING:
     from uds_bench.inference.reply_rules import ReplyRules
 
+NAMED = 4
+"""Checkpoints that are named of those with one fault."""
 NOTHING_ASKED = Section()
 """Of an audit that asks nothing more of a checkpoint."""
 
@@ -35,14 +37,16 @@ def preflight(
         section: What the manifest says to the audit that needs them.
 
     Returns:
-        Nothing of those that can be used. What is wrong with the parent is told of the parent alone.
+        Nothing of those that can be used. What is wrong with the parent is told of the parent alone, but for a family
+        that cannot be read: of checkpoints with one fault each has the line of all.
     """
+    from uds_bench.checkpoints.family import require_readable
     from uds_bench.checkpoints.loading import inspect
     from uds_bench.checkpoints.source import check_shapes
     from uds_bench.inference.reply_rules import read_reply_rules, require_same_replies
     from uds_bench.zoo import specimens
 
-    problems: dict[str, str] = {}
+    alike: dict[str, list[str]] = {}
     wanted, made = set(names), set(judged)
     rules: ReplyRules | None = None
     placed = dict(specs)
@@ -62,15 +66,23 @@ def preflight(
                 section.check(spec)
             placed[name] = spec
             check_shapes(name, placed)
+            if not is_shipped:
+                require_readable(spec)
             if name == parent:
                 rules = read_reply_rules(spec)
             elif name in made and rules is not None and not is_shipped:
                 require_same_replies(f"{name} ({spec.model})", read_reply_rules(spec), rules)
         except UdsError as error:
-            # What is wrong with the shipped models is told once, whoever needs them.
-            problems[name] = str(error) if is_shipped or str(error).startswith(name) else f"{name}: {error}"
+            alike.setdefault(str(error), []).append(name)
         except Exception as error:  # whatever its files make a library say: the others are judged
-            problems[name] = one_line(
-                f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again", MESSAGE_LENGTH
-            )
-    return problems
+            alike[f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again"] = [name]
+    return {name: _told(why, shared, specs) for why, shared in alike.items() for name in shared}
+
+
+def _told(why: str, names: Sequence[str], specs: Mapping[str, CheckpointSpec]) -> str:
+    """What is wrong with some checkpoints, once for all of them."""
+    # What is wrong with the shipped models is that of the installation, whoever needs them.
+    if why.startswith(names[0]) or all(specs[name].model.startswith(SPECIMEN) for name in names):
+        return one_line(why, MESSAGE_LENGTH)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return one_line(f"{', '.join(names[:NAMED])}{more}: {why}", MESSAGE_LENGTH)

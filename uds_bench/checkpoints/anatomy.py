@@ -16,6 +16,10 @@ from transformers.pytorch_utils import Conv1D
 from uds_bench.errors import CheckpointError
 
 
+class FamilyError(CheckpointError):
+    """A family whose blocks cannot be read, whatever its weights are."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Attribute names of a block's modules whose outputs are added to the stream."""
@@ -108,14 +112,14 @@ def block_hidden(output: Any) -> torch.Tensor:
 def find_anatomy(model: Any) -> Anatomy:
     """The anatomy of an HF causal language model, to be held against a forward pass by `probe.verify`.
 
-    Raises CheckpointError where there are no blocks, or no head.
+    Raises FamilyError where there are no blocks, or no head.
     """
     family = model.config.model_type
     decoder, text = model.get_decoder(), model.config.get_text_config(decoder=True)
     head, listed = model.get_output_embeddings(), _blocks(decoder, text)
     if head is None or not listed:
         lacks = "no output embeddings" if head is None else "no list of as many blocks as its configuration counts"
-        raise CheckpointError(f"family {family} is not supported: it has {lacks}: use a causal language model")
+        raise FamilyError(f"family {family} is not supported: it has {lacks}: use a causal language model")
     place, blocks = listed
     layout = LAYOUTS.get(family, USUAL)
     if family not in LAYOUTS and hasattr(blocks[0], POST_NORM.mlp):

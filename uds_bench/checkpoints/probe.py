@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from uds_bench.checkpoints.anatomy import Anatomy, block_hidden
+from uds_bench.checkpoints.anatomy import Anatomy, FamilyError, block_hidden
 from uds_bench.errors import CheckpointError
 
 TOKENS = 24
@@ -36,8 +36,8 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
     """Check `anatomy` against the model's own forward pass.
 
     The readout of the last block must give the model's logits, each block's output must be the next one's input, and
-    no token may hear of a later one. Raises CheckpointError otherwise. What comes back is without attention and MLP
-    where a block adds something other than what they give.
+    no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. What comes back is
+    without attention and MLP where a block adds something other than what they give.
     """
     inputs: dict[Any, torch.Tensor] = {}
     outputs: dict[Any, torch.Tensor] = {}
@@ -65,7 +65,7 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
     for index, block in enumerate(anatomy.blocks):
         if index and not adds_up(inputs[block], [outputs[anatomy.blocks[index - 1]]]):
             raise _unsupported(anatomy, f"block {index} does not start from the output of block {index - 1}")
-    if not adds_up(logits, [anatomy.readout(outputs[anatomy.blocks[-1]])]):
+    if not adds_up(logits, [_readout(anatomy, outputs[anatomy.blocks[-1]])]):
         raise _unsupported(anatomy, "final norm and head on the last block do not give the model's logits")
     if not adds_up(probe_logits(model, last=0)[:, :-1], [logits[:, :-1]]):
         raise _unsupported(anatomy, "its tokens hear of later ones, so that it is no decoder")
@@ -76,6 +76,13 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
         for block, attention, mlp in parts
     )
     return anatomy if whole else replace(anatomy, attention=(), mlp=())
+
+
+def _readout(anatomy: Anatomy, hidden: torch.Tensor) -> torch.Tensor:
+    try:
+        return anatomy.readout(hidden)
+    except RuntimeError:
+        raise _unsupported(anatomy, "its head does not take what its last block gives") from None
 
 
 def _ids(model: Any) -> torch.Tensor:
@@ -96,7 +103,7 @@ def adds_up(total: torch.Tensor, parts: Sequence[torch.Tensor]) -> bool:
     return bool((distance <= _TOLERANCE[total.dtype] * largest.clamp_min(1e-6)).all())
 
 
-def _unsupported(anatomy: Anatomy, why: str) -> CheckpointError:
-    return CheckpointError(
+def _unsupported(anatomy: Anatomy, why: str) -> FamilyError:
+    return FamilyError(
         f"family {anatomy.family} is not supported: {why}; describe it in uds_bench/checkpoints/anatomy.py"
     )

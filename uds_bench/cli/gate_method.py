@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption, StoreOption
 from uds_bench.errors import ConfigurationError
@@ -41,11 +42,17 @@ def gate_method(
     every seed, and where one does that is expected not to.
     """
     from uds_bench.console.options import chosen, require_file
-    from uds_bench.trials.beds import beds
-    from uds_bench.trials.check import check_method
+    from uds_bench.trials.method import UserMethod
 
     if card is not None:
         require_file(card, "--card")
+    # A slip is told before the libraries are loaded.
+    chosen(audits, registry.audits(), "--audits")
+    UserMethod.find(method)
+
+    from uds_bench.trials.beds import beds
+    from uds_bench.trials.check import check_method
+
     named = chosen(audits, beds(), "--audits") if audits else []
     place, scores = (None if path is None else path.absolute() for path in (out, store))
     expected = dict(map(_expected, expect or []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,16 +51,24 @@ def import_reported(
     from uds_bench.metrics import METRICS
 
     reported = _read(source)
-    scores = by_address(read_document(measured).scores, measured)
-    if checkpoint not in (known := dict.fromkeys(address[0] for address in scores)):
-        raise ConfigurationError(
-            f"--checkpoint: there is no {checkpoint!r} in {measured}: {did_you_mean(checkpoint, known)}"
-        )
     own = {name: (name, str(metric.variant(None))) for name, metric in METRICS.items()}
+    known = {name: place for name in reported if (place := (own | OURS).get(name)) is not None}
+    if not known:
+        raise ConfigurationError(
+            f"{source}: reports no metric that is known here: it has {', '.join(list(reported)[:5])}"
+        )
+    if not measured.exists():
+        first = _score(known.values(), checkpoint, measured)
+        raise ConfigurationError(f"{measured}: no such file; score what was reported first: {first}")
+    scores = by_address(read_document(measured).scores, measured)
+    if checkpoint not in (names := dict.fromkeys(address[0] for address in scores)):
+        raise ConfigurationError(
+            f"--checkpoint: there is no {checkpoint!r} in {measured}: {did_you_mean(checkpoint, names)}; or score it "
+            f"first: {_score(known.values(), checkpoint, Path('scores.json'))}"
+        )
     rows: list[dict[str, Any]] = []
-    for name, value in reported.items():
-        if (place := (own | OURS).get(name)) is None:
-            continue
+    for name, place in known.items():
+        value = reported[name]
         score = scores.get((checkpoint, "none", *place))
         interval = None if score is None or score.interval is None else [score.interval.low, score.interval.high]
         rows.append(
@@ -72,16 +82,25 @@ def import_reported(
                 "holds": None if interval is None or value is None else interval[0] <= value <= interval[1],
             }
         )
-    if not rows:
-        raise ConfigurationError(
-            f"{source}: reports no metric that is known here: it has {', '.join(list(reported)[:5])}"
-        )
     if as_json:
         show_json({"schema": 1, "reported": str(source), "measured": str(measured), "rows": rows})
         return
     show_table(map(_row, rows))
-    if beside := [name for name in reported if name not in own | OURS]:
+    if beside := [name for name in reported if name not in known]:
         typer.echo(f"\nnot measured here: {', '.join(beside)}")
+    if missing := [place for place in known.values() if (checkpoint, "none", *place) not in scores]:
+        first = _score(missing, checkpoint, Path("scores.json"))
+        typer.echo(f"\nnot scored, unless the facts lack what it takes: {first}", err=True)
+
+
+def _score(places: Iterable[tuple[str, str]], checkpoint: str, out: Path) -> str:
+    """The command that scores metrics in their variants."""
+    from uds_bench.metrics import METRICS
+
+    wanted = dict(places)
+    variants = ["--variants"] if any(variant != METRICS[name].variant(None) for name, variant in wanted.items()) else []
+    options = ["--metrics", ",".join(wanted), *variants, "--checkpoints", checkpoint, "--out", str(out)]
+    return shlex.join(["uds-bench", "score", "--manifest", "uds.toml", *options])
 
 
 def _row(row: dict[str, Any]) -> dict[str, str]:

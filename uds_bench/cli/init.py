@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
+from uds_bench.audits.api import Preset
 from uds_bench.cli.annotate import annotate_to
 from uds_bench.cli.published_manifests import published
 from uds_bench.errors import ConfigurationError
@@ -31,27 +33,48 @@ def init(
     """Write uds.toml, a commented manifest, and facts.jsonl, four facts to replace by your own.
 
     --from a model of open-unlearning: the manifest names what is published beside it. --from a .jsonl or .json of
-    questions and answers: facts.jsonl is made of them, as by `annotate`. Nothing is asked, or overwritten.
+    questions and answers: facts.jsonl is made of them, as by `annotate`. --from a file of requests to be forgotten: the
+    manifest names it. Nothing is asked, or overwritten.
     """
     questions = _questions(source)
+    preset = None if questions is None else _preset(questions, folder)
+    if preset is not None:
+        _write(folder, {"uds.toml": preset.manifest.encode()})
+        typer.echo(f"Name your model in {folder / 'uds.toml'}, then: {preset.then}")
+        return
     written = {"uds.toml": template("uds.toml"), "facts.jsonl": template("facts.jsonl")}
     if questions is not None:
         del written["facts.jsonl"]
     elif source:
         written = {"uds.toml": published(source, split).encode()}
-    for name in FILES if questions is not None else written:
-        if (folder / name).exists():
-            raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
-    require_writable(folder, "FOLDER")
+    _require_new(folder, FILES if questions is not None else written)
     if questions is not None:
         again = shlex.join(["uds-bench", "annotate", str(questions), "--out", str(folder / "facts.jsonl")])
         annotate_to(questions, folder / "facts.jsonl", again=again)
-    for name, content in written.items():
-        write_atomic(folder / name, content)
-        typer.echo(f"wrote {folder / name}")
+    _write(folder, written)
     manifest = folder / "uds.toml"
     what = "Name your models" if questions else "Look at what is named" if source else "Name your models and facts"
     typer.echo(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
+
+
+def _require_new(folder: Path, names: Iterable[str]) -> None:
+    """Raises ConfigurationError for a file that is there already, and for a folder that nothing can be written to."""
+    for name in names:
+        if (folder / name).exists():
+            raise ConfigurationError(f"{folder / name} exists and is not overwritten: name another folder")
+    require_writable(folder, "FOLDER")
+
+
+def _write(folder: Path, written: Mapping[str, bytes]) -> None:
+    _require_new(folder, written)
+    for name, content in written.items():
+        write_atomic(folder / name, content)
+        typer.echo(f"wrote {folder / name}")
+
+
+def _preset(source: Path, folder: Path) -> Preset | None:
+    """What an audit has for a file of its own kind."""
+    return next((found for audit in registry.audits().values() if (found := audit.preset(source, folder))), None)
 
 
 def _questions(source: str) -> Path | None:

@@ -4,14 +4,31 @@ section 5)."""
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from itertools import combinations
+
+from uds_bench.facts.stock_names import names_like
 
 MOST_VARIANTS = 4
 """Variants of a name (ours; the paper gives two as examples)."""
 
 
-def similar_names(name: str, most: int = MOST_VARIANTS) -> tuple[str, ...]:
-    """Variants of a name, first those with one part changed, then two and so on; the same name has the same ones.
+def similar_names(name: str, most: int = MOST_VARIANTS, own: Sequence[str] = ()) -> tuple[str, ...]:
+    """Up to `most` names that look like one: `variants` of its letters, then others of its script and its shape.
+
+    The same name has the same ones. `own`: names that the user has listed, which go before those that are built in.
+
+    Example:
+        >>> similar_names("Jane Doe", 2), len(similar_names("李明"))
+        (('Enaj Doe', 'Jane Eod'), 4)
+    """
+    found = variants(name)
+    more = names_like(name, most, own) if len(found) < most else ()
+    return tuple(dict.fromkeys([*found, *more]))[:most]
+
+
+def variants(name: str) -> tuple[str, ...]:
+    """Names of the same letters, first those with one part changed, then two and so on.
 
     A part is changed by writing its letters backwards and giving capitals the places that they had: `Jane Doe` has
     `Enaj Doe` and `Jane Eod`. A part that reads the same backwards has its letters moved round by one instead; one
@@ -29,7 +46,7 @@ def similar_names(name: str, most: int = MOST_VARIANTS) -> tuple[str, ...]:
         for at in movable:
             other = _capitals(_turned(_letters(parts[at]), turn), parts[at])
             found[" ".join([*parts[:at], other, *parts[at + 1 :]])] = None
-    return tuple(variant for variant in found if variant != " ".join(parts))[:most]
+    return tuple(variant for variant in found if variant != " ".join(parts))
 
 
 def _changed(part: str) -> str:

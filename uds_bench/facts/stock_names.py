@@ -38,8 +38,8 @@ def names_like(name: str, count: int, own: Sequence[str] = ()) -> tuple[str, ...
     Example:
         >>> len(names_like("李明", 200)), {len(one) for one in names_like("李明", 200)}
         (200, {2})
-        >>> names_like("ნინო", 5), names_like("ნინო", 5, ["გიორგი"])
-        ((), ('გიორგი',))
+        >>> names_like("ሀና", 5), names_like("ሀና", 5, ["ለማ"])
+        ((), ('ለማ',))
     """
     script, parts = script_of(name), set(name.split())
     generator = random.Random(f"names {name}")

@@ -89,11 +89,14 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Settings, Trials 
     """Where a method is named, the same run of the models that it makes."""
     if not settings.method:
         return settings, None
-    from uds_bench.trials.beds import try_method
-    from uds_bench.trials.check import methods_home
     from uds_bench.trials.method import UserMethod
 
-    trials = try_method(UserMethod.find(settings.method), methods_home(), tell=partial(print, file=sys.__stderr__))
+    method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
+
+    from uds_bench.trials.beds import try_method
+    from uds_bench.trials.check import methods_home
+
+    trials = try_method(method, methods_home(), tell=partial(print, file=sys.__stderr__))
     # Workers have the options of the process above them: they judge what it made.
     config.option.uds_method, config.option.uds_manifest = None, str(trials.manifest)
     return replace(settings, manifest=trials.manifest), trials

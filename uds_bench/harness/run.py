@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -291,6 +292,7 @@ class Run:
                 except UdsError as error:
                     causes += error.causes
                     continue
+                self.rules = replace(self.rules, claims={**self.rules.claims, **audit.claims_of(self)})
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
         if causes:

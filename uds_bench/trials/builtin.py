@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
@@ -15,24 +14,15 @@ from uds_bench.trials.method import Lessons, UserMethod, code_of
 
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
 """For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
-UNTRIED = "alt_po"
 STEERED = 3.0
 """RMU's scale: about the length of the states of the shipped models."""
 PUBLISHED_LAYERS = 16
 """Of the model whose layers the published settings name."""
 
 
-def builtin(name: str) -> UserMethod:
-    """A built-in method as `gate-method` calls one. Raises ConfigurationError for a name that is none."""
-    if name == UNTRIED:
-        why = "its alternate answers are sampled of facts, and what is to be forgotten here are texts"
-        raise ConfigurationError(f"{name}: is not tried, as {why}: judge what `uds-bench unlearn` makes by it")
-    tried = [one for one in METHODS if one != UNTRIED]
-    known = next((one for one in tried if one == name), None)
-    if known is None:
-        near = did_you_mean(name, tried)
-        raise ConfigurationError(f"{name!r}: is no built-in method, and no package.module:function: {near}")
-    return UserMethod(known, partial(_unlearned, known), code_of(unlearn))
+def builtin(name: MethodName) -> UserMethod:
+    """A built-in method as `gate-method` calls one."""
+    return UserMethod(name, partial(_unlearned, name), code_of(unlearn))
 
 
 def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, retain: Lessons, seed: int) -> Any:

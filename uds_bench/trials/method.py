@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, get_args
 
-from uds_bench.errors import ConfigurationError
-from uds_bench.methods.examples import IGNORED, Example
+from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.methods.method import MethodName
 from uds_bench.storage import content_key, file_digest
 
 GIVEN = ("model", "tokenizer", "forget", "retain", "seed")
 OPTIONAL = "reference"
+UNTRIED, UNCHANGED = "alt_po", "identity"
+"""The built-in methods that are not tried."""
 CALLED = f"it is called with {', '.join(GIVEN)}, and {OPTIONAL} where it has such a parameter"
 
 
@@ -35,17 +37,6 @@ class Lessons(list[dict[str, Any]]):
     def __getitem__(self, place: SupportsIndex | slice) -> Any:
         self.read = True
         return super().__getitem__(place)
-
-
-def lesson(tokenizer: Any, example: Example) -> dict[str, Any]:
-    """An example as trainers take it: `prompt` and `completion` as texts, `input_ids`, and `labels`, which are -100
-    where nothing is to be learned."""
-    labels = [IGNORED] * example.prompt_length + [*example.ids[example.prompt_length :]]
-    first, last = example.unscored
-    labels[first:last] = [IGNORED] * (last - first)
-    said = tokenizer.decode(example.ids[example.prompt_length :], skip_special_tokens=True)
-    prompt = tokenizer.decode(example.ids[: example.prompt_length])
-    return {"prompt": prompt, "completion": said, "input_ids": [*example.ids], "labels": labels}
 
 
 @dataclass(frozen=True)
@@ -90,9 +81,10 @@ class UserMethod:
         Raises ConfigurationError, in a line, for what cannot be imported or called.
         """
         if ":" not in name:
+            known = built_in(name)  # before anything heavy is imported
             from uds_bench.trials.builtin import builtin
 
-            return builtin(name)
+            return builtin(known)
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
         try:
@@ -105,6 +97,19 @@ class UserMethod:
                 f"{name}: is a {type(function).__name__}: name a function, as package.module:function"
             )
         return replace(cls.of(function), name=name)
+
+
+def built_in(name: str) -> MethodName:
+    """A built-in method's name. Raises ConfigurationError for what is none, or is not tried."""
+    if name == UNTRIED:
+        why = "its alternate answers are sampled of facts, and what is to be forgotten here are texts"
+        raise ConfigurationError(f"{name}: is not tried, as {why}: judge what `uds-bench unlearn` makes by it")
+    tried = [one for one in get_args(MethodName) if one not in (UNTRIED, UNCHANGED)]
+    if name not in tried:
+        near = did_you_mean(name, tried)
+        raise ConfigurationError(f"{name!r}: is no built-in method, and no package.module:function: {near}")
+    known: MethodName = tried[tried.index(name)]
+    return known
 
 
 def _imported(name: str) -> Any:

@@ -16,8 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.methods.cost import TokenCost, counting, retraining
+from uds_bench.methods.examples import IGNORED, Example
 from uds_bench.storage import canonical, write_atomic
-from uds_bench.trials.method import CALLED, Lessons, UserMethod, lesson
+from uds_bench.trials.method import CALLED, Lessons, UserMethod
 from uds_bench.zoo.recipe import Bed
 
 RECORD = "trial.json"
@@ -37,6 +38,17 @@ class Trial:
     share: float | None
     reads_retain: bool
     moved: float
+
+
+def lesson(tokenizer: Any, example: Example) -> dict[str, Any]:
+    """An example as trainers take it: `prompt` and `completion` as texts, `input_ids`, and `labels`, which are -100
+    where nothing is to be learned."""
+    labels = [IGNORED] * example.prompt_length + [*example.ids[example.prompt_length :]]
+    first, last = example.unscored
+    labels[first:last] = [IGNORED] * (last - first)
+    said = tokenizer.decode(example.ids[example.prompt_length :], skip_special_tokens=True)
+    prompt = tokenizer.decode(example.ids[: example.prompt_length])
+    return {"prompt": prompt, "completion": said, "input_ids": [*example.ids], "labels": labels}
 
 
 def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Path) -> None:

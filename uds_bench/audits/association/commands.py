@@ -149,18 +149,16 @@ def opened(
     section: Association, probe_set: ProbeSet, names: Sequence[str], store: Path | None, device: str
 ) -> AssociationAudit:
     """The audit of some checkpoints of a section; embedded ones are trained first where they are not there."""
-    from rich.console import Console
-
     from uds_bench.audits.association.audit import audit_of
     from uds_bench.device import resolve_device
-    from uds_bench.progress import hush
+    from uds_bench.progress import LoggedConsole, hush
     from uds_bench.scoring.store import Store
     from uds_bench.scoring.workers import WorkerPool
     from uds_bench.storage import default_cache
     from uds_bench.zoo.ready import require_folders, resolve_zoo
 
     specs = section.checkpoints()
-    place, console = require_folders(store or default_cache() / "store", specs, "--store"), Console(stderr=True)
+    place, console = require_folders(store or default_cache() / "store", specs, "--store"), LoggedConsole(stderr=True)
     specs = resolve_zoo(specs, names, default_cache(), console)
     hush()
     found = resolve_device(device, "--device")

@@ -15,7 +15,6 @@ from uds_bench.facts.name_matching import alike
 from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.properties import Property
 from uds_bench.facts.similar_names import MOST_VARIANTS, similar_names
-from uds_bench.facts.stock_names import names_like
 from uds_bench.facts.subjects import Person
 from uds_bench.facts.templates import GENERIC, Template
 
@@ -83,9 +82,12 @@ def ask_about(
         embed([*dict.fromkeys(_meant(subjects, properties))])  # at once: one by one they take four times as long
     found = []
     for subject in subjects:
-        similar = _similar(subject.name, most, names) if alpha else ()
+        similar = similar_names(subject.name, most, names) if alpha else ()
         if alpha and not similar:
-            raise FactError(f"subject {subject.id!r}: no other name looks like {subject.name!r}: score it with alpha 0")
+            raise FactError(
+                f"subject {subject.id!r}: no other name looks like {subject.name!r}: list some of its script, "
+                "one a line, in a file under [association] names, or score it with alpha 0"
+            )
         generic = needs_generic(alpha)
         told_of = (subject.name, *similar, *([GENERIC] if generic else []))
         for statement in subject.statements:
@@ -106,11 +108,6 @@ def _meant(subjects: Sequence[Person], properties: Mapping[str, Property]) -> It
         for statement in subject.statements:
             if statement.property in asked:
                 yield from (*statement.values, *asked[statement.property].counterfactuals)
-
-
-def _similar(name: str, most: int, names: Sequence[str]) -> tuple[str, ...]:
-    found = similar_names(name, most)
-    return found if len(found) == most else tuple(dict.fromkeys([*found, *names_like(name, most, names)]))[:most]
 
 
 ALIKE = 0.75

@@ -11,8 +11,10 @@ from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.claims import LEAST_POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError, UdsError, did_you_mean
 from uds_bench.facts import FactSet, load_facts
+from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.fact import NO_SPAN
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.retain_facts import kept_facts
@@ -111,9 +113,20 @@ def open(session: Session) -> DepthAudit:
     return DepthAudit(section, runner, plan)
 
 
+def unit(session: Session, claim: ClaimSpec) -> str:
+    """What intervals are over: authors, unless no two facts to be forgotten are of one."""
+    forget = session.data(NAME).split("forget")
+    return "rows" if claim.unit == "authors" and len(forget.clusters) == len(forget) else claim.unit
+
+
 def notes(session: Session) -> list[str]:
-    """Small pools, and what of the facts is in no score."""
+    """Small pools, what of the facts is in no score, and whether their people are known."""
     facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, []
+    forget = facts.split("forget")
+    if len(forget.clusters) == len(forget) > 1:
+        told.append(
+            f"each of {len(forget)} facts is a cluster of its own, and intervals are over rows: {_by_name(forget)}"
+        )
     if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
         told.append(small)
     if lost := len(facts.unannotated):
@@ -123,6 +136,13 @@ def notes(session: Session) -> list[str]:
     if doubtful := sum(fact.doubt not in (None, NO_SPAN) for fact in facts):
         told.append(f"{doubtful} facts are scored by a doubtful entity (key doubt): correct it, or leave them out")
     return told
+
+
+def _by_name(facts: FactSet) -> str:
+    """What the names in facts say of their clusters."""
+    found = clusters_by_name([(fact.question, fact.answer) for fact in facts], {}, "nobody")
+    people = len({found.of[row] for row in found.named})
+    return f"{len(found.named)} of them name {people} people; if one has several, give these one cluster"
 
 
 def too_small(knows: int, never_knew: int) -> str:

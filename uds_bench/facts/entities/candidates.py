@@ -25,9 +25,10 @@ class SpanCandidate:
 def candidates(question: str, answer: str, changed: Collection[str] | None = None) -> list[SpanCandidate]:
     """Yes or No at the start, quotations, and runs of words that begin and end with a word that is not plain.
 
-    No candidate is in the question, has nothing new, or has more than `MAX_WORDS` words. Where a date is asked for and
-    there is one, there are dates alone; what is counted is no part of a number. `changed`: stems of words that answers
-    known to be wrong do not share, where there are such answers.
+    No candidate is in the question, has nothing new, has half a pair of brackets, or has more than `MAX_WORDS` words;
+    none says only whether something is known or true. Where a date is asked for and there is one, there are dates
+    alone; what is counted is no part of a number. `changed`: stems of words that answers known to be wrong do not
+    share, where there are such answers.
     """
     asks = kind(question, answer)
     found = list(_spans(Passage(question, answer), asks, changed))
@@ -72,7 +73,8 @@ def _spans(text: Passage, asks: Kind, changed: Collection[str] | None) -> Iterat
                 continue
             if asks == "number" and not text.new[last]:
                 continue
-            if text.text(first, last).lower() in asked:
+            span = text.whole(text.spans[first][0], text.spans[last][1])
+            if span is None or text.text(first, last).lower() in asked or text.tells_nothing(first, last):
                 continue
             marks = (*begin, *ends[last], f"last {text.classes[last]}", *inside.marks())
-            yield SpanCandidate(text.spans[first][0], text.spans[last][1], marks)
+            yield SpanCandidate(*span, marks)

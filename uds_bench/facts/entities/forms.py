@@ -101,7 +101,8 @@ def _slot(text: Passage, rare: frozenset[str]) -> Span | None:
         first -= 1
     while text.together(last, last + 1) and _of_date(text, last + 1):
         last += 1
-    return Span(text.spans[first][0], text.spans[last][1])
+    whole = text.whole(text.spans[first][0], text.spans[last][1])
+    return None if whole is None or text.tells_nothing(first, last) else Span(*whole)
 
 
 def _of_date(text: Passage, at: int) -> bool:

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import re
 
-from uds_bench.facts.entities.words import TITLES, WORD, form_class, has_digit, is_owner, is_plain, listed, stem, stems
+from uds_bench.facts.entities.words import (
+    TITLES,
+    WHETHER,
+    WORD,
+    form_class,
+    has_digit,
+    is_owner,
+    is_plain,
+    listed,
+    stem,
+    stems,
+)
 
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|(?<!\w)'.+?'(?!\w)|‘.+?[’'](?!\w)")
 _SENTENCE_END = re.compile(r"[.!?;](?=[\s\"”]|$)")
 _MARK = re.compile(r"[:;()—]|\s[–-]\s")
+
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
 def _title(quotation: re.Match[str]) -> tuple[int, int]:
@@ -24,7 +37,8 @@ class Passage:
     def __init__(self, question: str, answer: str) -> None:
         self.question, self.answer = question, answer
         self.asked = stems(question)
-        self.quotes = [_title(match) for match in _QUOTED.finditer(answer)]
+        titles = [_title(match) for match in _QUOTED.finditer(answer)]
+        self.quotes = [(start, end) for start, end in titles if not any(_open(answer[start:end]))]
         self.spans = [match.span() for match in WORD.finditer(answer)]
         self.words = [answer[start:end] for start, end in self.spans]
         self.lower = [self._lower(at) for at in range(len(self.words))]
@@ -86,3 +100,32 @@ class Passage:
     def text(self, first: int, last: int) -> str:
         """From the beginning of a word to the end of another."""
         return self.answer[self.spans[first][0] : self.spans[last][1]]
+
+    def tells_nothing(self, first: int, last: int) -> bool:
+        """Whether all new words from one to another say whether something is known or true, and not what."""
+        return all(not self.new[at] or self.lower[at] in WHETHER for at in range(first, last + 1))
+
+    def whole(self, start: int, end: int) -> tuple[int, int] | None:
+        """A span with the bracket right beside it that closes or opens one inside; None where one is left open."""
+        for _ in range(2):
+            left, right = _open(self.answer[start:end])
+            if not left and not right:
+                return start, end
+            before, behind = self.answer[max(0, start - 1) : start], self.answer[end : end + 1]
+            start -= len(left) > 0 and before == left[0]
+            end += len(right) > 0 and behind == right[-1]
+        return None
+
+
+def _open(text: str) -> tuple[list[str], list[str]]:
+    """The brackets that a text lacks before it, and those that it lacks behind it."""
+    before: list[str] = []
+    behind: list[str] = []
+    for sign in text:
+        if sign in _BRACKETS:
+            behind.append(_BRACKETS[sign])
+        elif sign in _BRACKETS.values() and sign == (behind or [""])[-1]:
+            behind.pop()
+        elif sign in _BRACKETS.values():
+            before.append(next(opening for opening, closing in _BRACKETS.items() if closing == sign))
+    return before, behind

@@ -6,9 +6,13 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-WORD = re.compile(r"\+?\d+(?:[ .,-]\d+)+(?!\w)|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+)*\+?")
-"""A word, an address, or a number with the spaces inside it."""
+WORD = re.compile(
+    r"(?:\+?\d+ ?)?\(\d+\)(?:[ .-]?\d+)+(?!\w)|\+?\d+(?:[ .,-]\d+)+(?!\w)"
+    r"|\+?[^\W_]+(?:['’.&/+@-]+[^\W_]+)*\+?"
+)
+"""A word, an address, or a number with the spaces inside it, and a prefix in brackets."""
 _OWNER = re.compile(r"['’]s?$")
+_NOT = re.compile(r"n['’]t$")
 
 
 def words_of(words: str) -> frozenset[str]:
@@ -20,6 +24,11 @@ MONTHS = words_of("january february march april may june july august september o
 NUMBERS = words_of("one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million")
 TITLES = words_of("dr mr mrs ms prof st")
 """Words that end with a full stop and no sentence."""
+WHETHER = words_of(
+    "aware believe correct false idea incorrect know knew known knows maybe perhaps say sure tell think true uncertain"
+    " unclear unknown unsure untrue wrong"
+)
+"""Words that say whether something is known or true, and not what it is."""
 
 LINKS = words_of("as in of for by to with from at on about like preposition article possessive")
 """Classes of what stands between a verb and the thing that is said with it."""
@@ -48,12 +57,12 @@ _CLASS = {word: name for name, words in _LISTS.items() for word in words.split()
 
 def listed(word: str) -> str | None:
     """The class of a word that stands in a list, in lower case; None of any other."""
-    return _CLASS.get(word)
+    return "auxiliary" if _NOT.search(word) else _CLASS.get(word)
 
 
 def is_plain(word: str) -> bool:
     """Whether a word in lower case serves grammar alone: no entity begins or ends with it."""
-    return _CLASS.get(word, "praise") != "praise"
+    return listed(word) not in (None, "praise")
 
 
 def form_class(word: str) -> str:
@@ -74,7 +83,7 @@ def is_owner(word: str) -> bool:
 
 def has_digit(word: str) -> bool:
     """Whether a word begins as a number does."""
-    return word.lstrip("+")[:1].isdigit()
+    return word.lstrip("+(")[:1].isdigit()
 
 
 @cache
