@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import shutil
 from collections import Counter
@@ -36,6 +37,12 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             (folder / "whole").touch()
     return folder
+
+
+@pytest.fixture(scope="session")
+def authors_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of runs on shipped models and the embedded authors, which score each model once a session."""
+    return os.environ | {"UDS_BENCH_CACHE": str(made_once(tmp_path_factory, "authors", lambda folder: None))}
 
 
 @pytest.fixture(scope="session")

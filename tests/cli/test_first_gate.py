@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -27,13 +26,13 @@ def alike(line: str) -> str:
     return FIGURES.sub("#", " ".join(line.split()))
 
 
-def test_the_tutorial_shows_what_its_reader_sees(tmp_path: Path) -> None:
+def test_the_tutorial_shows_what_its_reader_sees(tmp_path: Path, authors_cache: dict[str, str]) -> None:
     (tmp_path / "suites").symlink_to(ROOT / "suites")
     (manifest,) = blocks("toml")
     (tmp_path / "uds.toml").write_text(manifest)
     command = next(block for block in blocks("bash") if block.startswith("pytest suites/"))
     words = [sys.executable, "-m", *shlex.split(command), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
-    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=authors_cache, check=False)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     said = {alike(line).replace(str(tmp_path) + "/", "") for line in ran.stdout.splitlines()}
     (shown,) = blocks("")
