@@ -61,7 +61,7 @@ def names(text: str, first: Collection[str] = ()) -> Iterator[NamedSpan]:
         name = [_OWNER.sub("", word[0]) for word in words[at:end]]
         gap = text[words[at - 1].end() : words[at].start()] if at else ""
         before = words[at - 1][0].lower() if gap.isspace() else ""
-        if _begins(text, words[at]) and (is_plain(name[0].lower()) or not (owns or name[0] in first)):
+        if _begins(text, words, at) and (is_plain(name[0].lower()) or not (owns or name[0] in first)):
             before, name = name[0].lower(), name[1:]
         firm = owns or not (before in _NO_PERSON or (gap == ", " and behind == at))
         name = [word for word in name if len(word) > 1 and word.lower() not in TITLES | MONTHS]
@@ -77,17 +77,19 @@ def first_words(questions: Iterable[str], answers: Iterable[str]) -> frozenset[s
     small: set[str] = set()
     for texts, opening in ((questions, False), (answers, True)):
         for text in texts:
-            for word in _WORD.finditer(text):
+            words = list(_WORD.finditer(text))
+            for at, word in enumerate(words):
                 plain = _OWNER.sub("", word[0])
                 if not _is_capital(plain):
                     small.add(plain)
-                elif opening or not _begins(text, word):
+                elif opening or not _begins(text, words, at):
                     found.add(plain)
     return frozenset(word for word in found if word.lower() not in small)
 
 
-def _begins(text: str, word: re.Match[str]) -> bool:
-    return _STARTS.search(text[: word.start()]) is not None
+def _begins(text: str, words: Sequence[re.Match[str]], at: int) -> bool:
+    before = words[at - 1].end() - 1 if at else 0
+    return _STARTS.search(text[before : words[at].start()]) is not None
 
 
 def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
