@@ -65,13 +65,16 @@ def test_what_is_judged_must_be_there_once_it_is_judged(refused: Refused, manife
     assert f"candidates.npo: no folder {manifest.parent / 'runs' / 'npo'}" in said
 
 
-def test_a_full_model_that_is_not_there_is_told_with_its_line(refused: Refused, manifest: Path, tmp_path: Path) -> None:
+def test_a_full_model_that_is_not_there_is_told_with_its_line(command: Command, manifest: Path, tmp_path: Path) -> None:
     text = manifest.read_text().replace('npo = "./runs/npo"', 'npo = { model = "./runs/full", adapter = "./runs/npo" }')
     manifest.write_text(text)
     shutil.rmtree(manifest.parent / "runs" / "full")
-    said = refused("unlearn", "--manifest", manifest, "--method", "npo", "--out", tmp_path / "out")
-    line = next(n for n, row in enumerate(text.splitlines(), 1) if row.startswith("full = "))
-    assert f"line {line}: references.full: no folder" in said
+    ran = command("unlearn", "--manifest", manifest, "--method", "npo", "--out", tmp_path / "out", exit=4)
+    rows = text.splitlines()
+    full, npo = (next(n for n, row in enumerate(rows, 1) if row.startswith(f"{name} = ")) for name in ("full", "npo"))
+    first, second = ran.stderr.splitlines()
+    assert first.startswith(f"uds-bench: error: {manifest}, line {full}: references.full: no folder")
+    assert second.startswith(f"uds-bench: error: {manifest}, line {npo}: candidates.npo.model: no folder")
 
 
 def test_a_full_model_and_facts_are_enough(command: Command, manifest: Path, tmp_path: Path) -> None:
