@@ -35,6 +35,7 @@ from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.dialogue import stop_tokens
 from uds_bench.facts.tags import Form, Tags
 from uds_bench.inference.generation import continue_greedily
+from uds_bench.manifest.types import Origin
 from uds_bench.scores import summarise
 from uds_bench.zoo.specimens import folder
 
@@ -471,7 +472,7 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
             "models": {"one": SPEC.model},
             "replies": "said/*.jsonl",
         },
-        context=tmp_path,
+        context=Origin(tmp_path),
     )
     (found,) = read(section).recorded.values()
     assert len(found.told) == len(rows)

@@ -16,7 +16,7 @@ from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Person
 
 PHONE = ("--sentence", "李明的电话号码是PROTECTED。", "--value", "13800138000")
-GEORGIAN = "ნინო გელაშვილი"
+TAMIL = "அமுதா செல்வி"
 
 
 def add(command: Command, folder: Path, one: Person, date: str) -> None:
@@ -183,10 +183,10 @@ def blocks(page: str) -> list[str]:
 def test_a_script_of_which_there_are_no_names_says_how_many_it_takes(
     command: Command, refused: Refused, tmp_path: Path
 ) -> None:
-    words = ("--sentence", f"{GEORGIAN}: PROTECTED", "--value", "577 12 34 56")
-    command("request", "add", tmp_path / "asked.jsonl", "--id", "r1", "--person", GEORGIAN, *words)
+    words = ("--sentence", f"{TAMIL}: PROTECTED", "--value", "577 12 34 56")
+    command("request", "add", tmp_path / "asked.jsonl", "--id", "r1", "--person", TAMIL, *words)
     path = manifest(tmp_path, "{ npo = 'specimen:assoc_npo' }")
-    said = "'r1': 0 strangers' names of the shape of this one in georgian are known, and the test takes 79"
+    said = "'r1': 0 strangers' names of the shape of this one in tamil are known, and the test takes 79"
     assert said in refused("request", "recheck", path)
 
 

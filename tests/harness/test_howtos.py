@@ -10,7 +10,7 @@ from small_runs import Bench
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import load_facts
 from uds_bench.methods import unlearning_data
-from uds_bench.trials.method import lesson
+from uds_bench.trials.trial import lesson
 
 PAGES = Path(__file__).parents[2] / "docs" / "howto"
 

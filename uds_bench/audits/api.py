@@ -129,7 +129,7 @@ def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], 
     return section, names, session.ready(specs, names), store
 
 
-class Preset(NamedTuple):
+class ManifestPreset(NamedTuple):
     """What `uds-bench init` writes for a file of an audit's own: the manifest, and the command to go on with."""
 
     manifest: str
@@ -150,8 +150,8 @@ class Audit:
     - `part.PART`: the model of what it says in the report beside its claims; it may be left out.
     - `page.CHAPTERS`: what it shows on the page; without that module its claims are shown alone.
     - `manifest.toml`: its part of what `uds-bench init` writes; it may be left out.
-    - `preset.preset(source, folder)`: a `Preset` for a file that `uds-bench init --from` is given, None where the file
-      is not of its kind; it may be left out.
+    - `preset.preset(source, folder)`: a `ManifestPreset` for a file that `uds-bench init --from` is given, None where
+      the file is not of its kind; it may be left out.
     - `quick.toml`, `zoo.toml`, `full.toml`: which embedded models it judges in the run of that profile, and what they
       must come to. Each is a manifest by itself; they may be left out.
     - `commands.COMMANDS`: its commands, by the words after `uds-bench`, and `commands.GROUPS`, where a first word is
@@ -201,13 +201,13 @@ class Audit:
         file = files(self.package) / "manifest.toml"
         return file.read_text(encoding="utf-8") if file.is_file() else ""
 
-    def preset(self, source: Path, folder: Path) -> Preset | None:
+    def preset(self, source: Path, folder: Path) -> ManifestPreset | None:
         """The manifest in a folder for a file of its own kind; None of any other file.
 
         Raises:
             UdsError: The file is of its kind and cannot be used.
         """
-        found: Preset | None = self.module("preset").preset(source, folder) if self.has("preset") else None
+        found: ManifestPreset | None = self.module("preset").preset(source, folder) if self.has("preset") else None
         return found
 
     def embedded(self, profile: str) -> Path | None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.audits.api import Preset
+from uds_bench.audits.api import ManifestPreset
 from uds_bench.cli.annotate import annotate_to
 from uds_bench.cli.published_manifests import published
 from uds_bench.errors import ConfigurationError
@@ -72,7 +72,7 @@ def _write(folder: Path, written: Mapping[str, bytes]) -> None:
         typer.echo(f"wrote {folder / name}")
 
 
-def _preset(source: Path, folder: Path) -> Preset | None:
+def _preset(source: Path, folder: Path) -> ManifestPreset | None:
     """What an audit has for a file of its own kind."""
     return next((found for audit in registry.audits().values() if (found := audit.preset(source, folder))), None)
 

@@ -7,7 +7,7 @@ import os
 import shlex
 from pathlib import Path
 
-from uds_bench.audits.api import Preset
+from uds_bench.audits.api import ManifestPreset
 from uds_bench.audits.association.people import properties_of
 from uds_bench.audits.association.section import Association
 from uds_bench.facts.records import read_records
@@ -27,7 +27,7 @@ requests = {requests}
 """
 
 
-def preset(source: Path, folder: Path) -> Preset | None:
+def preset(source: Path, folder: Path) -> ManifestPreset | None:
     """The manifest for a file of requests, which is read whole; None for a file of anything else.
 
     Raises FactError with file, line and key for a request that cannot be used.
@@ -38,4 +38,4 @@ def preset(source: Path, folder: Path) -> Preset | None:
     read_requests(source, properties_of(Association()))
     place = json.dumps(Path(os.path.relpath(source.resolve(), folder.resolve())).as_posix(), ensure_ascii=False)
     steps = ["uds-bench", "forget-set", "--manifest", str(folder / "uds.toml"), "--out", str(folder / "forget.jsonl")]
-    return Preset(MANIFEST.format(requests=place), shlex.join(steps))
+    return ManifestPreset(MANIFEST.format(requests=place), shlex.join(steps))
