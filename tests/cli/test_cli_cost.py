@@ -106,4 +106,5 @@ def test_the_command_tells_it_and_writes_nothing(
     assert [(stage["what"], stage["count"]) for stage in found["stages"]] == [("a reference", 2), ("a checkpoint", 1)]
     assert found["memory"] > 10**8
     assert json.loads(command(*words, "--store", scored / "store", "--json").stdout)["cost"] is None
+    assert "nothing was measured" in command(*words, "--store", scored / "store").stdout
     assert "cost" not in json.loads(command(*words[:-1], "--store", tmp_path / "none", "--json").stdout)

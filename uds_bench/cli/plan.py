@@ -85,6 +85,8 @@ def plan(
             typer.echo(note)
         if takes is not None:
             _show_cost(takes)
+        elif cost:
+            typer.echo("no score by metric is missing of models that are there: nothing was measured")
         if cost and (others := ", ".join(scope.audits)):
             typer.echo(f"not measured: {others}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):

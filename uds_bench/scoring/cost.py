@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -173,7 +174,7 @@ def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _T
     with TemporaryDirectory() as folder:
         own = runner.on(facts, Store(Path(folder)))
         started = time.perf_counter()
-        full = own.loaded(references[0] if references else groups[CHECKPOINT][0].checkpoint)
+        full = own.loaded(references[0] if references else next(iter(groups.values()))[0].checkpoint)
         found.loading = time.perf_counter() - started
         found.passes = sum(len(encode(fact, full.tokenizer).ids) for fact in facts.split("forget"))
         for kind, group in ({REFERENCE: first} | groups | {REFERENCE: first}).items():
@@ -217,4 +218,5 @@ def _memory(device: str) -> int:
         import resource
     except ImportError:  # not on Windows
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held if sys.platform == "darwin" else held * 1024
