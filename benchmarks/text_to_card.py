@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -111,10 +112,11 @@ def fit(model: Any, examples: Any, seconds: float, device: str) -> Figures:
 
 
 class Commands:
-    """The commands, as processes in the folder; `seconds` of each."""
+    """The commands, as processes in the folder; `seconds` of each, kept after each."""
 
-    def __init__(self, folder: Path, device: str) -> None:
-        self.folder, self.device, self.seconds = folder, device, dict[str, float]()
+    def __init__(self, folder: Path, found: Figures, keep: Callable[[], object]) -> None:
+        self.folder, self.seconds = folder, found.setdefault("seconds", {})
+        self._keep = keep
 
     def run(self, name: str, *command: str, good: tuple[int, ...] = (0,)) -> str:
         """What one prints; it ends the program where it fails."""
@@ -122,6 +124,7 @@ class Commands:
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
         self.seconds[name] = time.perf_counter() - start
         print(f"{name}: {self.seconds[name]:.0f} s, exit {done.returncode}", flush=True)
+        self._keep()
         if done.returncode not in good:
             sys.exit(f"{name} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return done.stdout
@@ -148,6 +151,10 @@ def main() -> None:
         },
         "size": given.size,
     }
+
+    def keep() -> None:
+        given.out.write_text(json.dumps(found, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as name:
         folder, suites = given.folder or Path(name), Path(__file__).parents[1] / "suites"
         folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +164,7 @@ def main() -> None:
         if given.device == "cuda":
             torch.cuda.empty_cache()
         (folder / "uds.toml").write_text(MANIFEST)
-        commands, store = Commands(folder, given.device), ("--store", "store", "--device", given.device)
+        commands, store = Commands(folder, found, keep), ("--store", "store", "--device", given.device)
         settings = [text for one in given.set for text in ("--set", one)]
         unlearn = ("unlearn", "--manifest", "uds.toml", "--method", "npo", "--no-lora", "--out", "npo", *settings)
         commands.run("unlearn", *PYTHON, *unlearn, "--device", given.device)
@@ -174,9 +181,8 @@ def main() -> None:
         found["verdicts"] = {row["name"]: row["outcome"] for row in run["claims"] if row["subject"]}
         commands.run("card", *PYTHON, "card", "run.json", "--out", "cards", good=(0, 1))
         found["card"] = sorted(str(path.relative_to(folder)) for path in (folder / "cards").rglob("*.*"))
-        found["seconds"] = commands.seconds
         found["announced_over_taken"] = found["announced"]["seconds"] / commands.seconds["score"]
-    given.out.write_text(json.dumps(found, indent=1) + "\n")
+    keep()
     print(json.dumps({key: found[key] for key in ("seconds", "verdicts", "announced_over_taken")}, indent=1))
 
 
