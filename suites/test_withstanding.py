@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.depth.section import Attacks
-from uds_bench.audits.depth.withstanding import FORMS, as_share, told_more
+from uds_bench.audits.depth.withstanding import FORMS, as_share, says_more
 from uds_bench.claims import Claim, ControlSubject
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
     def said(name: str, under: str = uds_attack) -> list[Score]:
         return [uds_audit.score(name, "entity_accuracy", form, under) for form in FORMS]
 
-    known, never_knew = told_more(said("full", "none"), said("retain", "none"), judged), said("retain")
+    known, never_knew = says_more(said("full", "none"), said("retain", "none"), judged), said("retain")
     found = {
-        name: as_share(told_more(said(name), never_knew, judged), known)
+        name: as_share(says_more(said(name), never_knew, judged), known)
         for name in dict.fromkeys((uds_subject, "full", *pools.positive, *pools.negative))
     }
     own = found[uds_subject]

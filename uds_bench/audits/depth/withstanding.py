@@ -15,7 +15,7 @@ FORMS = ("prefixed", "free")
 """Variants of `entity_accuracy`: a fact is told where it is said in one of them."""
 
 
-def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Collection[str]) -> Rate:
+def says_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Collection[str]) -> Rate:
     """How much more of some facts one model tells than another.
 
     Args:
@@ -31,10 +31,10 @@ def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
         >>> def score(*values):
         ...     facts = [SimpleNamespace(id=str(at), value=v, cluster=str(at)) for at, v in enumerate(values)]
         ...     return SimpleNamespace(scored=facts)
-        >>> told_more([score(0, 1), score(1, 0)], [score(0, 0), score(0, 1)], {"0", "1"}).value
+        >>> says_more([score(0, 1), score(1, 0)], [score(0, 0), score(0, 1)], {"0", "1"}).value
         0.5
     """
-    mine, other = _told(knows), _told(never_knew)
+    mine, other = _by_fact(knows), _by_fact(never_knew)
     pairs = [(mine[id][0] - other[id][0], mine[id][1]) for id in judged if id in mine and id in other]
     if len(pairs) < LEAST_SCORED * len(judged):
         pairs = []  # too few to stand for the rest: decides nothing
@@ -64,7 +64,7 @@ def as_share(found: Rate, known: Rate) -> Rate:
     return Rate(found.value / whole, replace(found.interval, low=low, high=high))
 
 
-def _told(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
+def _by_fact(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
     """Value and cluster of each fact that is scored in every form; one that is no number stands for all."""
     values: dict[str, list[float]] = {}
     clusters: dict[str, str] = {}
