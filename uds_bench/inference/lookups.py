@@ -156,7 +156,7 @@ class RepetitionPenalty(LogitsProcessor):
         self.penalty, self.padding = penalty, padding
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Scores [texts, vocabulary] of the next token, lower for what a text says already: less likely to be said again."""
+        """Scores [texts, vocabulary] of the next token, lowered for what a text says already."""
         nothing = scores.shape[-1]
         padded = torch.arange(input_ids.shape[1], device=input_ids.device) < self.padding[:, None]
         said = scores.new_zeros(len(scores), nothing + 1, dtype=torch.bool)
