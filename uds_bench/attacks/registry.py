@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from uds_bench.attacks.attack import Attack
-from uds_bench.attacks.nf4 import nf4
+from uds_bench.attacks.quantize import int8, nf4
 from uds_bench.attacks.relearn import LR, relearn
 from uds_bench.attacks.worst_case import worst_relearn
 from uds_bench.errors import ConfigurationError, did_you_mean
 
 ATTACKS: dict[str, Callable[..., Attack]] = {
     "nf4": nf4,
+    "int8": int8,
     "relearn": relearn,
     "relearn_half": partial(relearn, share=0.5, name="relearn_half"),
     "relearn_retain": partial(relearn, data="retain", name="relearn_retain"),

@@ -113,15 +113,15 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     options = placement(spec, files, dtype, device)
     if spec.quantization:
         require(f"{spec.quantization} of {spec.model}", "bitsandbytes")
-        for path in files:  # NF4 would hide a NaN in its codes
+        for path in files:  # codes would hide a NaN
             check_finite(path)
         from uds_bench.checkpoints.quantization import (
             check_quantized,
             compute_plainly,
-            nf4,
+            quantization_config,
         )  # slow to import, like PEFT
 
-        options["quantization_config"] = nf4(dtype)
+        options["quantization_config"] = quantization_config(spec.quantization, dtype)
     try:
         loader: Any = AutoModelForCausalLM
         model, report = loader.from_pretrained(
@@ -151,7 +151,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
     if spec.quantization:
         compute_plainly(model)
-        check_quantized(find_anatomy(model))
+        check_quantized(find_anatomy(model), spec.quantization)
     return model
 
 

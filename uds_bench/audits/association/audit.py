@@ -8,7 +8,7 @@ from functools import cached_property
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
-from uds_bench.attacks.nf4 import nf4
+from uds_bench.attacks.quantize import nf4
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.association import power, summary
 from uds_bench.audits.association.asking import Asking

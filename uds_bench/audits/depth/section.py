@@ -72,8 +72,8 @@ class Pools(Table):
     negative: Pool = Field(default_factory=dict)
 
 
-class Nf4(Table):
-    """The NF4 attack has nothing to set."""
+class Quantize(Table):
+    """Quantization has nothing to set."""
 
 
 class Relearn(Table):
@@ -107,7 +107,8 @@ class RelearnWorst(RelearnHalf):
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
-    nf4: Nf4 | None = None
+    nf4: Quantize | None = None
+    int8: Quantize | None = None
     relearn: Relearn | None = None
     relearn_half: RelearnHalf | None = None
     relearn_retain: Relearn | None = None
