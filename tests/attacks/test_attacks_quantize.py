@@ -8,7 +8,8 @@ import pytest
 import torch
 from families import PROBE
 
-from uds_bench.attacks import ATTACKS, find_attack
+from uds_bench.attacks import find_attack
+from uds_bench.audits.depth.section import CHANGES
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet
@@ -32,7 +33,7 @@ def test_it_is_loading_with_it(name: str, form: Any, apart: float, family: Famil
     assert not torch.allclose(logits(attacked), logits(load(spec)), atol=apart)
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", CHANGES)
 def test_quantized_weights_are_refused(attack: str, family: Family, forget: FactSet) -> None:
     quantized = replace(family("llama"), quantization="nf4")
     with pytest.raises(CheckpointError, match=rf"llama is nf4.*{attack}.*full weights") as caught:

@@ -104,6 +104,31 @@ class RelearnWorst(RelearnHalf):
     lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
 
 
+class Prompt(Table):
+    """Facts are asked otherwise, and there is nothing to set."""
+
+
+class FewShot(Prompt):
+    """`shots`: questions with their answers before the one that is asked; `seed`: which ones."""
+
+    shots: Count | None = None
+    seed: int | None = None
+
+
+class Asked(Prompt):
+    """`questions`: a file of them, JSON lines of `fact`, `question` and perhaps `opening`."""
+
+    questions: File
+
+
+class Sampled(Prompt):
+    """`samples`: replies that are drawn of each question, at `temperature`, from `seed`."""
+
+    samples: Count | None = None
+    temperature: Positive | None = None
+    seed: int | None = None
+
+
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
@@ -115,6 +140,19 @@ class Attacks(Table):
     relearn_unrelated: Relearn | None = None
     relearn_lora: RelearnLora | None = None
     relearn_worst: RelearnWorst | None = None
+    reworded: Prompt | None = None
+    prefix: Prompt | None = None
+    few_shot: FewShot | None = None
+    alias: Prompt | None = None
+    indirect: Prompt | None = None
+    asked: Asked | None = None
+    sampled: Sampled | None = None
+
+
+PROMPTS = ("reworded", "prefix", "few_shot", "alias", "indirect", "asked", "sampled")
+"""The attacks that leave checkpoints as they are and ask otherwise."""
+CHANGES = tuple(name for name in Attacks.model_fields if name not in PROMPTS)
+"""The attacks that change checkpoints."""
 
 
 class Metrics(Table):

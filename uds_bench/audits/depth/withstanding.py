@@ -59,7 +59,34 @@ def as_share(found: Rate, known: Rate) -> Rate:
         >>> as_share(rate, Rate(0.5, Interval(0.25, 0.75, "by hand", 9)))
         Rate(value=0.5, interval=Interval(low=0.25, high=1.0, method='by hand', units=9))
     """
-    whole = known.value if known.interval.low > 0 else math.nan
+    return _over(found, known.value if known.interval.low > 0 else math.nan)
+
+
+def lost(before: Score, after: Score) -> Rate:
+    """How much of what a model answered an attack took: a model that it broke withstands nothing.
+
+    Args:
+        before: Of facts to be kept, 0 to 1 each, higher is better.
+        after: The same under the attack.
+
+    Returns:
+        0 where as much is answered, 1 where nothing is, below 0 where more is; NaN where too few are scored, or
+        nothing was answered before.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def score(*values):
+        ...     facts = [SimpleNamespace(id=str(at), value=v, cluster=str(at)) for at, v in enumerate(values)]
+        ...     return SimpleNamespace(scored=facts, per_fact=facts)
+        >>> lost(score(1, 0.5), score(0.5, 0.25)).value
+        0.5
+    """
+    values = [value for value, _ in _told([before]).values()]
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return _over(told_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
+
+
+def _over(found: Rate, whole: float) -> Rate:
     low, high = found.interval.low / whole, found.interval.high / whole
     return Rate(found.value / whole, replace(found.interval, low=low, high=high))
 
