@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.depth.section import CHANGES, PROMPTS
-from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, told_more
+from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, told_more, untold
 from uds_bench.claims import Claim, ControlSubject
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
         forms = FORMS if under == "none" else attacked
         return [uds_audit.score(name, "entity_accuracy", form, under) for form in forms]
 
-    known, never_knew = told_more(said("full", "none"), said("retain", "none"), judged), said("retain")
+    never_knew = said("retain")
+    if attack.asking is not None:
+        judged = untold(never_knew, judged)
+    known = told_more(said("full", "none"), said("retain", "none"), judged)
     found = {
         name: as_share(told_more(said(name), never_knew, judged), known)
         for name in dict.fromkeys((uds_subject, "full", *pools.positive, *pools.negative))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, PlainValidator, field_serializer
 
@@ -11,10 +11,21 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.facts.chat import require_date
 from uds_bench.manifest import locate
+from uds_bench.manifest.attack_tables import (
+    Asked,
+    FewShot,
+    Prompt,
+    Quantize,
+    Relearn,
+    RelearnHalf,
+    RelearnLora,
+    RelearnWorst,
+    Sampled,
+)
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
 from uds_bench.manifest.toml import Keys, TomlDocument
-from uds_bench.manifest.types import Checkpoint, Checkpoints, Count, File, Pool, Positive, located, written
+from uds_bench.manifest.types import Checkpoint, Checkpoints, File, Pool, located, written
 
 if TYPE_CHECKING:
     from uds_bench.attacks import Attack
@@ -70,63 +81,6 @@ class Pools(Table):
 
     positive: Pool = Field(default_factory=dict)
     negative: Pool = Field(default_factory=dict)
-
-
-class Quantize(Table):
-    """Quantization has nothing to set."""
-
-
-class Relearn(Table):
-    """What the manifest sets of the relearning attack; None leaves it to the attack."""
-
-    epochs: Count | None = None
-    lr: Positive | None = None
-    batch_size: Count | None = None
-    precision: Literal["float32", "load"] | None = None
-
-
-class RelearnHalf(Relearn):
-    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
-
-    share: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class RelearnLora(Relearn):
-    """As `Relearn`; `rank`: of the adapter that is trained."""
-
-    rank: Count | None = None
-
-
-class RelearnWorst(RelearnHalf):
-    """As `RelearnHalf`, with every rate and number of epochs that is tried."""
-
-    epochs: Annotated[tuple[Count, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
-    lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
-
-
-class Prompt(Table):
-    """Facts are asked otherwise, and there is nothing to set."""
-
-
-class FewShot(Prompt):
-    """`shots`: questions with their answers before the one that is asked; `seed`: which ones."""
-
-    shots: Count | None = None
-    seed: int | None = None
-
-
-class Asked(Prompt):
-    """`questions`: a file of them, JSON lines of `fact`, `question` and perhaps `opening`."""
-
-    questions: File
-
-
-class Sampled(Prompt):
-    """`samples`: replies that are drawn of each question, at `temperature`, from `seed`."""
-
-    samples: Count | None = None
-    temperature: Positive | None = None
-    seed: int | None = None
 
 
 class Attacks(Table):

@@ -43,6 +43,26 @@ def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
     return Rate(mean, paired_interval(differences, [cluster for _, cluster in pairs]))
 
 
+def untold(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
+    """The facts that a model that never knew does not tell: by what luck tells of enough replies nobody is known.
+
+    Args:
+        never_knew: Its scores in each form, 0 or 1 a fact.
+        judged: Ids of the facts that count.
+
+    Returns:
+        Of these, the ids of those that it does not tell.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(id=id, value=value, cluster=id) for id, value in (("a", 0.0), ("b", 1.0))]
+        >>> untold([SimpleNamespace(scored=facts)], ["a", "b"])
+        {'a'}
+    """
+    told = _told(never_knew)
+    return {id for id in judged if not (id in told and told[id][0] > 0)}
+
+
 def as_share(found: Rate, known: Rate) -> Rate:
     """What is told after an attack, as a share of what there was to forget.
 
