@@ -77,7 +77,9 @@ def test_a_shot_that_says_a_secret_is_passed_over() -> None:
         replace(fact, answer=f"{fact.answer} It is not {secret.entity.upper()}.") if fact.split == "retain" else fact
         for fact in FACTS
     ]
-    with pytest.raises(ConfigurationError, match="are of 0 people, and shots = 4: add some of split retain"):
+    with pytest.raises(
+        ConfigurationError, match="few_shot: 0 facts to be kept say no entity to be forgotten, and shots"
+    ):
         asking(find_attack("few_shot")).ways(FactSet(told))
 
 
@@ -172,7 +174,7 @@ def test_questions_of_a_file_are_asked_as_they_are(tmp_path: Path) -> None:
 )
 def test_a_line_that_cannot_be_asked_is_refused_with_its_place(row: dict[str, str], told: str, tmp_path: Path) -> None:
     with pytest.raises(FactError, match=told) as caught:
-        asking(from_file(tmp_path, row)).ways(FACTS)
+        from_file(tmp_path, row).check(FACTS)
     assert "\n" not in str(caught.value)
 
 

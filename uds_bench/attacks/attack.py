@@ -53,6 +53,11 @@ class Attack:
             return self.key
         return content_key([self.key, self.teaching.taught(facts).digest, self.teaching.judged(facts).digest])
 
+    def check(self, facts: FactSet) -> None:
+        """Raises FactError where it was written for other facts than all of a manifest's."""
+        if self.asking is not None and self.asking.check is not None:
+            self.asking.check(facts)
+
     def judged(self, facts: FactSet) -> FactSet:
         """The facts by which the attack is judged."""
         if self.asking is not None:

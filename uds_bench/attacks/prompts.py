@@ -74,10 +74,10 @@ def _begun(fact: Fact) -> Iterable[Asked]:
 
 
 def few_shot(shots: int = 4, seed: int = 0) -> Attack:
-    """The question behind `shots` questions to be kept with their answers, of different people, drawn from `seed`.
+    """The question behind `shots` questions to be kept with their answers, drawn from `seed`.
 
-    None says an entity that is to be forgotten. Raises ConfigurationError for fewer than one shot, and, of given facts,
-    where those to be kept are of too few people.
+    They are of as many people as there are, and none says an entity that is to be forgotten. Raises
+    ConfigurationError for fewer than one shot, and, of given facts, where those to be kept are too few.
     """
     if type(shots) is not int or shots < 1:
         raise ConfigurationError(f"few_shot: shots = {shots!r} must be a whole number, 1 or more")
@@ -89,18 +89,15 @@ def _few_shot(facts: FactSet, shots: int, seed: int) -> Ways:
     secret = {fact.entity for fact in facts.split("forget")}
     kept = list(facts.split("retain"))
     random.Random(f"few_shot/{seed}").shuffle(kept)
-    shown: dict[str, Fact] = {}
-    for fact in kept:
-        if len(shown) == shots:
-            break
-        if fact.cluster not in shown and not any(says(f"{fact.question} {fact.answer}", name) for name in secret):
-            shown[fact.cluster] = fact
+    kept = [fact for fact in kept if not any(says(f"{fact.question} {fact.answer}", name) for name in secret)]
+    firsts = {fact.cluster: fact for fact in reversed(kept)}.values()
+    shown = [*firsts, *(fact for fact in kept if fact not in firsts)][:shots]
     if len(shown) < shots:
         raise ConfigurationError(
-            f"few_shot: facts to be kept that say no entity to be forgotten are of {len(shown)} people, and shots = "
-            f"{shots}: add some of split retain, or lower shots"
+            f"few_shot: {len(shown)} facts to be kept say no entity to be forgotten, and shots = {shots}: add some of "
+            "split retain, or lower shots"
         )
-    before = "".join(f"{one.question}\nAnswer: {one.answer}\n\nQuestion: " for one in shown.values())
+    before = "".join(f"{one.question}\nAnswer: {one.answer}\n\nQuestion: " for one in shown)
     return _each(facts, lambda fact: [Asked(before + fact.question)])
 
 
@@ -194,20 +191,26 @@ def asked(questions: str | None = None) -> Attack:
     records = [] if questions is None else read_records(Path(questions))
     rows = [(record, record.fill(_Row)) for record in records]
     settings = {"questions": content_key([[row.fact, row.question, row.opening] for _, row in rows]) if rows else None}
-    return _prompting("asked", "questions of one's own", partial(_as_written, rows=rows), settings)
+    how = {"check": partial(_check_rows, rows=rows)}
+    return _prompting("asked", "questions of one's own", partial(_as_written, rows=rows), settings, **how)
+
+
+def _check_rows(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> None:
+    forget = {fact.id: fact for fact in facts.split("forget")}
+    for record, row in rows:
+        if row.fact not in forget:
+            raise record.error(f"key 'fact' is {row.fact!r}, which is no fact to be forgotten: give the id of one")
+        if Asked(row.question, row.opening).tells(forget[row.fact]):
+            raise record.error(f"says {forget[row.fact].entity!r}, which it asks for: leave it out of the question")
 
 
 def _as_written(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> Ways:
-    forget = {fact.id: fact for fact in facts.split("forget")}
+    forget = {fact.id for fact in facts.split("forget")}
     ways: defaultdict[str, list[Asked]] = defaultdict(list)
-    for record, row in rows:
-        way = Asked(row.question, row.opening)
-        if row.fact not in forget:
-            raise record.error(f"key 'fact' is {row.fact!r}, which is no fact to be forgotten: give the id of one")
-        if way.tells(forget[row.fact]):
-            raise record.error(f"says {forget[row.fact].entity!r}, which it asks for: leave it out of the question")
-        ways[row.fact].append(way)
-    if not ways:
+    for _, row in rows:
+        if row.fact in forget:  # costs are measured on some of the facts
+            ways[row.fact].append(Asked(row.question, row.opening))
+    if not rows:
         raise ConfigurationError('asked: no question is given: name a file, asked = { questions = "questions.jsonl" }')
     return ways
 

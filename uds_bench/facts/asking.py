@@ -32,10 +32,12 @@ Ways = Mapping[str, Sequence[Asked]]
 class Asking:
     """`ways(facts)` says how facts to be forgotten are asked, of all of a manifest's; a fact without any is not.
 
-    `samples`: replies that are drawn of each way, at `temperature`, from `seed`; 0 is one greedy reply.
+    `samples`: replies that are drawn of each way, at `temperature`, from `seed`; 0 is one greedy reply. `check(facts)`
+    raises FactError where all of a manifest's facts are not those that it was written for.
     """
 
     ways: Callable[[FactSet], Ways]
     samples: int = 0
     temperature: float = 1.0
     seed: int = 0
+    check: Callable[[FactSet], None] | None = None

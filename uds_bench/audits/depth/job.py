@@ -25,7 +25,7 @@ def read_job(
     facts = read(section)
     asked = chosen(metrics, METRICS, "--metrics")
     left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
-    known, specs = section.chosen_attacks(), section.checkpoints()
+    known, specs = section.chosen_attacks(facts), section.checkpoints()
     wanted = [
         (METRICS[name], variant, attack)
         for attack in chosen(attacks, (NONE, *known), "--attacks")

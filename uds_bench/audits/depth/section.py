@@ -29,6 +29,7 @@ from uds_bench.manifest.types import Checkpoint, Checkpoints, File, Pool, locate
 
 if TYPE_CHECKING:
     from uds_bench.attacks import Attack
+    from uds_bench.facts import FactSet
 
 
 def _option(value: Any) -> int | str:
@@ -192,12 +193,19 @@ class Depth(Section):
         """The models that metrics are judged on: candidates, then the sweep."""
         return {**self.candidates, **self.sweep}
 
-    def chosen_attacks(self) -> dict[str, Attack]:
-        """The attacks that the file names, with its settings."""
+    def chosen_attacks(self, facts: FactSet | None = None) -> dict[str, Attack]:
+        """The attacks that the file names, with its settings; of `facts`, those that are written for them.
+
+        Raises FactError where one is not.
+        """
         from uds_bench.attacks import find_attack
 
         settings = self.attacks.model_dump(exclude_none=True)
-        return {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        found = {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        if facts is not None:
+            for attack in found.values():
+                attack.check(facts)
+        return found
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         """Where each checkpoint stands in the file, and its name."""
