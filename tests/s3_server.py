@@ -10,11 +10,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
+
+import pytest
+
+from uds_bench.storage import StorePlace
 
 BUCKET = "scores"
 # One request at a time: whether a condition holds, and what is put, are one step, as in S3 itself.
@@ -143,3 +148,27 @@ class Line:
             near.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
             far.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A server of S3, once a session."""
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def place_of(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], StorePlace]:
+    """An empty place of scores, by its kind."""
+
+    def place(kind: str) -> StorePlace:
+        if kind == "folder":
+            return tmp_path / "scores"
+        monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
+        for key, value in request.getfixturevalue("s3").environment().items():
+            monkeypatch.setenv(key, value)
+        return f"s3://{BUCKET}/{tmp_path.parent.name}/{tmp_path.name}"
+
+    return place

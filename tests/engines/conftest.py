@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import made_cells as made
 import psutil
 import pytest
 from made_cells import started, stored, wait_until
-from s3_server import BUCKET, S3Server, s3_server
-
-from uds_bench.storage import StorePlace
 
 
 @pytest.fixture
@@ -45,27 +42,3 @@ def killed() -> Callable[..., None]:
         assert sum(after.values()) - count <= kills * processes
 
     return run
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    """A server of S3, once a session."""
-    with s3_server() as server:
-        yield server
-
-
-@pytest.fixture
-def place_of(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], StorePlace]:
-    """An empty place of scores, by its kind."""
-
-    def place(kind: str) -> StorePlace:
-        if kind == "folder":
-            return tmp_path / "scores"
-        monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
-        for key, value in request.getfixturevalue("s3").environment().items():
-            monkeypatch.setenv(key, value)
-        return f"s3://{BUCKET}/{tmp_path.parent.name}/{tmp_path.name}"
-
-    return place

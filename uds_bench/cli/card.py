@@ -101,7 +101,7 @@ def verify(
     written, found = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
     judged, told = {one.candidate: one for one in cards(found)}, list[str]()
-    place = None if store is None else scores_place(store)
+    kept = None if store is None else scores_place(store)
     if name not in judged:
         raise ConfigurationError(f"{card}: {run} does not judge {name!r}: name the run that the card is of")
     try:
@@ -113,14 +113,14 @@ def verify(
         for file, text in _beside(judged[name], found, files).items():
             if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
-        told += _decided_anew(found, manifest, place, waivers) if again else []
+        told += _decided_anew(found, manifest, kept, waivers) if again else []
     except (ConfigurationError, CheckpointError) as error:
         told = [*told, str(error)]
-    if place is not None:
+    if kept is not None:
         from uds_bench.cards.verify import unlike_stored
         from uds_bench.scoring.store import Store
 
-        told += unlike_stored(found, Store(place))
+        told += unlike_stored(found, Store(kept))
     passes = [one for one in judged[name].claims if one.verdict is Verdict.PASS]
     bare = [one.id for one in passes if not (has_plain_rule(one) or (again and one.id in registry.claims()))]
     holds = f"holds: {name}, {written['predicate']['result']}"
