@@ -125,6 +125,7 @@ def test_keys_that_only_read_serve_what_is_there_and_say_what_is_not(
             monkeypatch.setenv(key, value)
         shelf_at(place).require("--uds-store")
         found = made.score_all(made.made_runner(tmp_path, [*names, "new"], store=place))
+        assert [Store(place).made("cache/a", lambda: b"made") for _ in range(2)] == [b"made", b"made"]
         empty = f"{place}/empty"
         with pytest.raises(ConfigurationError, match=f"^{empty} cannot be written \\(403 AccessDenied\\): give"):
             shelf_at(empty).require("--uds-store")

@@ -85,6 +85,23 @@ def test_a_cell_that_is_cut_or_altered_is_told_and_made_anew(
     assert Store(place).read(CELL) == SCORE
 
 
+def test_what_is_made_is_made_once_and_anew_where_it_was_altered(place: StorePlace) -> None:
+    store, made_so_far = Store(place), list[bytes]()
+
+    def make() -> bytes:
+        made_so_far.append(b"table")
+        return b"table"
+
+    assert [store.made("cache/layers/a", make) for _ in range(2)] == [b"table", b"table"]
+    assert len(made_so_far) == 1
+    found = store.shelf.get("cache/layers/a")
+    assert found is not None
+    assert store.shelf.replace("cache/layers/a", found.content[:-1], found)
+    with pytest.warns(UserWarning, match=f"{place}/cache/layers/a is cut short or altered"):
+        assert Store(place).made("cache/layers/a", make) == b"table"
+    assert [store.made("cache/layers/a", make), len(made_so_far)] == [b"table", 2]
+
+
 def test_a_lease_is_one_processs_until_it_ends(place: StorePlace) -> None:
     store, other = Store(place), Store(place)
     with store.lease("a") as first, other.lease("a") as second, other.lease("b") as third:

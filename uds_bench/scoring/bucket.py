@@ -195,7 +195,7 @@ def _why(text: str) -> str:
     if any(place in text for place in _METADATA):
         return "no credentials"
     if status is not None:
-        return f"{status[1]} {code[1]}" if code else status[1]
+        return f"{status[1]} {code[1]}" if code and code[1] != status[1] else status[1]
     plain = re.sub(r"\S+://\S+", "...", text.partition("\n\nDebug")[0].rpartition(" - ")[2])
     return next((said for seen, said in _CAUSES.items() if seen in text), plain[:100])
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from uds_bench.storage import (
 TRIES = 5
 """How often something is put in the place of an altered cell that others replace meanwhile."""
 DAY = 24 * 60 * 60
+ANEW = "it is ignored and made anew"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Store:
         try:
             return None if found is None else _score(key, found.content)
         except ValueError as error:
-            warnings.warn(f"{self.shelf}/{name} {error}: it is ignored and made anew", UdsWarning, stacklevel=2)
+            warnings.warn(f"{self.shelf}/{name} {error}: {ANEW}", UdsWarning, stacklevel=2)
             return None
 
     def write(self, cell: ScoreKey, score: Score) -> Score:
@@ -109,6 +111,21 @@ class Store:
                 if self.shelf.replace(name, content, found):
                     return score
         raise UdsError(f"{self.shelf}/{name} was altered again and again while it was written: run again")
+
+    def made(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """What is kept under a name, else made and kept; where nothing can be put, it is made each time."""
+        found = self.shelf.get(name)
+        if found is not None:
+            if (payload := unsealed(found.content)) is not None:
+                return payload
+            warnings.warn(f"{self.shelf}/{name} is cut short or altered: {ANEW}", UdsWarning, stacklevel=2)
+        payload = make()
+        with suppress(UdsError):
+            if found is None:
+                self.shelf.put_if_absent(name, sealed(payload))
+            else:
+                self.shelf.replace(name, sealed(payload), found)
+        return payload
 
 
 def _name(key: str) -> str:
