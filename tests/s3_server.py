@@ -99,12 +99,14 @@ def s3_server() -> Iterator[S3Server]:
 
 @dataclass
 class Line:
-    """A line to a server. `cut_after`: bytes of an answer after which it is cut, as often as `cuts` says."""
+    """A line to a server. `cut_after`: bytes of an answer after which it is cut, as often as `cuts` says; `loses`: the
+    beginning of a header that does not arrive, as at a server that does not know it."""
 
     server: int
     port: int = 0
     cut_after: int | None = None
     cuts: int = 0
+    loses: bytes = b""
     _listener: Any = field(default=None, repr=False)
 
     def up(self) -> None:
@@ -132,7 +134,7 @@ class Line:
             back = threading.Thread(target=self._back, args=(far, near), daemon=True)
             back.start()
             while data := near.recv(65536):
-                far.sendall(data)
+                far.sendall(data.replace(self.loses, b"x-") if self.loses else data)
             back.join()
 
     def _back(self, far: socket.socket, near: socket.socket) -> None:

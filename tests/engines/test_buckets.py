@@ -137,6 +137,13 @@ def test_keys_that_only_read_serve_what_is_there_and_say_what_is_not(
     assert made.times(tmp_path) == dict.fromkeys(names, 1)
 
 
+@pytest.mark.parametrize("condition", [b"if-none-match", b"if-match"])
+def test_a_server_that_heeds_no_conditions_is_refused(place: StorePlace, line: Line, condition: bytes) -> None:
+    line.loses = condition
+    with pytest.raises(ConfigurationError, match=f"^{place}: its server heeds no conditions"):
+        shelf_at(place).require("--uds-store")
+
+
 @pytest.mark.parametrize(
     ("url", "environment", "told"),
     [

@@ -23,7 +23,9 @@ PATIENCE = 180.0
 HASTE = 10.0
 """The same before a run, and where a lease is renewed."""
 PROBE = "leases/writable"
-"""What is put where it is to be known whether anything can be."""
+"""What is put where it is to be known whether anything can be, and whether its conditions are heeded."""
+STALE = {"e_tag": '"0"', "version": "0"}
+"""A version that no object has."""
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 T = TypeVar("T")
 
@@ -69,6 +71,7 @@ class Bucket:
         self._leases = BucketLeases(self)
         self._lost: UdsError | None = None
         self._lost_until = 0.0
+        self._is_writable = False
 
     def __reduce__(self) -> Any:
         return Bucket, (self.url,)
@@ -99,17 +102,7 @@ class Bucket:
 
         Returns its version; None where another one was first.
         """
-        import obstore
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
-        def ask() -> Any:
-            client = self._hasty if hasty else self._patient
-            try:
-                return _version(obstore.put(client, name, content, mode=version or "create", use_multipart=False))
-            except (AlreadyExistsError, PreconditionError):
-                return None
-
-        put = self._ask("written", ask, hasty)
+        put = self._put(name, content, version, hasty)
         if put is None and (found := self.get(name)) is not None and found.content == content:
             return found.version  # the answer to the first try was lost, and the second one met what it had put
         return put
@@ -139,11 +132,32 @@ class Bucket:
 
     def require_writable(self, option: str) -> None:
         """See `Shelf`."""
+        if self._is_writable:
+            return
         require_writable(default_cache(), "UDS_BENCH_CACHE")
         try:
-            self.swap(PROBE, b"", hasty=True)
+            self._put(PROBE, b"", None, hasty=True)
+            self._is_writable = self._put(PROBE, b"", None, True) is None and self._put(PROBE, b"", STALE, True) is None
         except UdsError as error:
             raise ConfigurationError(f"{error}, or name another place with {option}") from None
+        if not self._is_writable:
+            raise ConfigurationError(
+                f"{self.url}: its server heeds no conditions (If-None-Match, If-Match), so that one writer would undo "
+                f"what another one put: name another place with {option}"
+            )
+
+    def _put(self, name: str, content: bytes, version: Any, hasty: bool) -> Any:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        def ask() -> Any:
+            client = self._hasty if hasty else self._patient
+            try:
+                return _version(obstore.put(client, name, content, mode=version or "create", use_multipart=False))
+            except (AlreadyExistsError, PreconditionError):
+                return None
+
+        return self._ask("written", ask, hasty)
 
     @cached_property
     def _patient(self) -> Any:
