@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from uds_bench.device import VISIBLE, resolve_device
+from uds_bench.device import VISIBLE, cores, resolve_device
 from uds_bench.errors import ConfigurationError
 
 
@@ -40,3 +40,14 @@ def test_where_there_is_none_it_is_said_unless_models_are_elsewhere(
 def test_what_is_no_device_is_refused(named: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a device: choose auto, cpu or cuda, or one GPU as cuda:1"):
         resolve_device(named)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux says which cores a process may use")
+def test_cores_are_those_that_a_scheduler_leaves() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert cores() == len(before)

@@ -13,6 +13,20 @@ BATCH_SIZE = "UDS_BENCH_BATCH_SIZE"
 """Environment variable of who chooses it, as the processes that score have the environment of the one above them."""
 
 
+def cores() -> int:
+    """Processor cores that this process may use.
+
+    Returns:
+        1 or more: those that `taskset` or a scheduler leave it, where the system says so, or else all of the machine.
+
+    Example:
+        >>> 1 <= cores() <= os.cpu_count()
+        True
+    """
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+
+
 def resolve_device(value: str, option: str = "--uds-device", here: bool = True) -> str:
     """`cpu` or `cuda`; of `cuda:1` this process, and those that it starts, see that GPU alone from here on.
 

@@ -11,7 +11,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import FactSet, embedded, encode, load_facts
-from uds_bench.scoring.cost import PlannedCost, StageCost, least, part, planned_cost
+from uds_bench.scoring.cost import FEW, PlannedCost, StageCost, least, part, planned_cost
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
@@ -47,8 +47,9 @@ def test_a_part_has_its_share_of_every_split(authors: FactSet) -> None:
     whole = Counter(fact.cluster for fact in authors)
     assert all(whole[name] == count for name, count in Counter(fact.cluster for fact in some).items())
     assert part(authors, 1) == authors
-    assert least(authors) == 2 / 8
-    assert len(part(authors, least(authors)).split("retain").clusters) == 2
+    few = part(authors, least(authors))
+    assert len(few.split("forget")) == FEW
+    assert all(len(few.split(split).clusters) == 2 for split in ("forget", "retain"))
 
 
 def test_one_teacher_forced_pass_is_one_pass(saved_release: Path, tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_each_layer_that_is_patched_by_itself_takes_a_pass(saved_release: Path, 
 def test_some_facts_tell_what_all_of_them_take(saved_release: Path, authors: FactSet, tmp_path: Path) -> None:
     runner = runner_of(saved_release, authors, tmp_path / "store")
     some, every = cost_of(runner, *PLAIN, enough=0), cost_of(runner, *PLAIN)
-    assert (some.tried, every.tried) == (len(authors) // 4, len(authors))
+    assert (some.tried, every.tried) == (FEW + 2, len(authors))
     for what, stage in stages(every).items():
         guessed = stages(some)[what]
         assert (guessed.count, guessed.weights) == (stage.count, stage.weights)

@@ -75,7 +75,7 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
         return [Work(scorer, lambda: scorer, [["group"]] * groups, of)]
 
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
     assert workers.processes(work(20), "cpu") == 2
     assert workers.processes([*work(workers.WORTH_A_PROCESS - 1), *work(1)], "cpu") == 2, "what is foreseen counts"
     assert workers.processes(work(workers.WORTH_A_PROCESS - 1), "cpu") == 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,11 +21,13 @@ from uds_bench.facts import FactSet, encode
 from uds_bench.facts.fact import EVERY_SPLIT
 from uds_bench.scoring.engine import weights_size
 from uds_bench.scoring.metric_runner import REFERENCES, MetricRunner
-from uds_bench.scoring.runner import BATCH_SIZE, ScoreRequest
+from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 SECONDS = 10.0
 """From which on no larger part of the facts is tried."""
+FEW = 4
+"""Facts to be forgotten in the first part: what a large model takes ten seconds for."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
 TRAINED = 3
 """Forward passes that a token costs on which a model is trained: a backward pass takes two (Kaplan et al. 2020)."""
@@ -135,27 +137,25 @@ def least(facts: FactSet) -> float:
         facts: With some to be forgotten.
 
     Returns:
-        The share that fills a batch and has two clusters of each split, above 0 to 1.
+        The share that holds `FEW` of those to be forgotten, above 0 to 1.
 
     Example:
         >>> from uds_bench.facts.authors import embedded
-        >>> least(embedded(forget=16, retain=8, holdout=0))  # 2 of 8 authors
-        0.25
+        >>> least(embedded(forget=16, retain=8, holdout=0))
+        0.03125
     """
-    clusters = [len(own.clusters) for split in EVERY_SPLIT if (own := facts.split(split))]
-    return min(1.0, max(BATCH_SIZE / len(facts.split("forget")), 2 / min(clusters)))
+    return min(1.0, FEW / len(facts.split("forget")))
 
 
 def part(facts: FactSet, share: float) -> FactSet:
-    """Of each split the first clusters that hold a share of its facts."""
+    """Of each split a share of its facts, two and two clusters at the least; as few clusters as that takes."""
     kept: set[str] = set()
     for split in EVERY_SPLIT:
-        own, held = facts.split(split), 0
-        for cluster, size in Counter(fact.cluster for fact in own).items():
-            if held >= share * len(own):
-                break
-            kept |= {fact.id for fact in own if fact.cluster == cluster}
-            held += size
+        own, wanted = facts.split(split), max(2, math.ceil(share * len(facts.split(split))))
+        each, groups = len(own) if share >= 1 else math.ceil(wanted / 2), dict[str, list[str]]()
+        for fact in own:
+            groups.setdefault(fact.cluster, []).append(fact.id)
+        kept |= {*[id for group in groups.values() for id in group[:each]][:wanted]}
     return facts.where(lambda fact: fact.id in kept)
 
 

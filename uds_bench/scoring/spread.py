@@ -17,6 +17,7 @@ from typing import Any
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.children import end_with_parent
+from uds_bench.device import cores
 from uds_bench.errors import UdsError
 from uds_bench.progress import hush_process
 from uds_bench.scoring.engine import Groups, ProcessReport, Scorer, complete, limit_threads, run_task
@@ -47,7 +48,7 @@ class Spread:
         self._waiting = {at: work.groups for at, work in enumerate(works) if work.first}
         self._held: list[tuple[int, Groups]] = []
         self._open = ExitStack()
-        threads = max(1, (os.cpu_count() or 1) // count)
+        threads = max(1, cores() // count)
         # As an argument they would keep this process until the other one has imported all that they name.
         makes = Path(self._open.enter_context(TemporaryDirectory())) / "makes"
         makes.write_bytes(pickle.dumps([work.make for work in works]))

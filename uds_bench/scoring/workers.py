@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from uds_bench.device import cores
 from uds_bench.progress import OpenConsole, watched
 from uds_bench.scoring.engine import FULL_MODELS_A_PROCESS, Engine, Groups, complete, needs, weights_size
 from uds_bench.scoring.spread import Spread, Work
@@ -121,11 +122,11 @@ def processes(works: Sequence[Work], device: str) -> int:
     """
     # Processes of one pytest-xdist run score side by side: each has its share of the machine.
     runs = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    cores, groups = (os.cpu_count() or 1) // runs, sum(len(work.groups) for work in works)
+    usable, groups = cores() // runs, sum(len(work.groups) for work in works)
     largest = [work.largest for work in works if work.largest is not None]
-    if device != "cpu" or groups < WORTH_A_PROCESS or cores < 2 or len(largest) < len(works):
+    if device != "cpu" or groups < WORTH_A_PROCESS or usable < 2 or len(largest) < len(works):
         return 1
     size = max(map(weights_size, largest))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     fitting = int(SHARE * memory / runs / max(FULL_MODELS_A_PROCESS * size, 1))
-    return max(1, min(cores, groups, fitting))
+    return max(1, min(usable, groups, fitting))

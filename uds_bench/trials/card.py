@@ -38,7 +38,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class RetrainingCost:
-    """Of one audit's model: mean seconds, and passes as a share of those that training it anew would take."""
+    """Of one audit's model: mean seconds of processor time, and passes as a share of those of training it anew."""
 
     audit: str
     seconds: float

@@ -30,7 +30,8 @@ class UnusableError(UdsError):
 
 @dataclass(frozen=True)
 class Trial:
-    """`seconds` and `share` are what it cost: the latter as a share of the passes of training the retain set anew.
+    """`seconds` of processor time and `share` are what it cost: the latter as a share of the passes of training the
+    retain set anew.
     `reads_retain`: whether it looked at what is to be kept. `moved`: length of the change as a share of the weights'.
     """
 
@@ -64,10 +65,10 @@ def run_trial(method: UserMethod, bed: Bed, parent: Path, seed: int, folder: Pat
     forget, retain = (Lessons([lesson(tokenizer, one) for one in part]) for part in (data.forget, data.retain))
     for seeded in (random.seed, np.random.seed, torch.manual_seed):
         seeded(seed)
-    cost, started = TokenCost(), time.perf_counter()
+    cost, started = TokenCost(), time.process_time()
     with counting(model, cost):
         made = _made(method, model, tokenizer, forget, retain, seed)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     made = made.merge_and_unload() if hasattr(made, "merge_and_unload") else made
     moved = _moved(before, {name: tensor.detach() for name, tensor in made.state_dict().items()})
     anew = retraining(data.retain).passes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import warnings
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from uds_bench.device import cores
 from uds_bench.errors import UdsWarning
 from uds_bench.methods.training import OnStep
 from uds_bench.storage import canonical, file_digest, require_writable, write_atomic
@@ -106,4 +106,4 @@ def workers() -> int:
         >>> workers() in (1, 2, 3, 4)
         True
     """
-    return max(1, min(4, os.cpu_count() or 1))
+    return max(1, min(4, cores()))
