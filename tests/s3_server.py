@@ -169,8 +169,10 @@ def place_of(
         if kind == "folder":
             return tmp_path / "scores"
         monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
-        for key, value in request.getfixturevalue("s3").environment().items():
+        azure = kind == "azure"
+        environment = request.getfixturevalue("azurite") if azure else request.getfixturevalue("s3").environment()
+        for key, value in environment.items():
             monkeypatch.setenv(key, value)
-        return f"s3://{BUCKET}/{tmp_path.parent.name}/{tmp_path.name}"
+        return f"{'az' if azure else 's3'}://{BUCKET}/{tmp_path.parent.name}/{tmp_path.name}"
 
     return place

@@ -17,9 +17,9 @@ from uds_bench.scoring import bucket_leases, workers
 from uds_bench.scoring.store import Store
 from uds_bench.storage import CELLS, StorePlace
 
-pytestmark = pytest.mark.parametrize(
-    "kind", ["folder", pytest.param("bucket", marks=[pytest.mark.needs("obstore"), pytest.mark.needs("moto")])]
-)
+BUCKET = pytest.param("bucket", marks=[pytest.mark.needs("obstore"), pytest.mark.needs("moto")])
+AZURE = pytest.param("azure", marks=pytest.mark.needs("obstore"))
+pytestmark = pytest.mark.parametrize("kind", ["folder", BUCKET, AZURE])
 Places = Callable[[str], StorePlace]
 
 
