@@ -97,18 +97,20 @@ def make(folder: Path, size: str, minutes: float, data: Path, device: str) -> Fi
 
 
 def fit(model: Any, examples: Any, seconds: float, device: str) -> Figures:
-    """Train for so long; the loss of the last epoch, in nats a token."""
-    model.requires_grad_(True)
-    losses: list[float] = []
-    steps = -(-len(examples) // BATCH)
-    start, seed = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        batches = epochs(examples, BATCH, 1, torch.Generator().manual_seed(seed))
+    """Train for about so long, by what an epoch takes; the loss of the last epoch, in nats a token."""
+
+    def learn(count: int) -> tuple[float, list[float]]:
+        batches, start = epochs(examples, BATCH, count, torch.Generator().manual_seed(0)), time.perf_counter()
         moved = (batch.to(device) for batch in batches)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            losses = train(model.requires_grad_(True), moved, answer_nll, Optimisation(RATE), steps)
-        seed += 1
-    return {"epochs": seed, "seconds": time.perf_counter() - start, "loss": sum(losses) / len(losses)}
+            losses = train(model.requires_grad_(True), moved, answer_nll, how, steps * count)
+        return time.perf_counter() - start, losses[-steps:]
+
+    steps, how = -(-len(examples) // BATCH), Optimisation(RATE, warmup=0.1)
+    learn(1)  # what is set up once is not counted
+    one = learn(1)[0]
+    spent, losses = learn(count := max(1, round(seconds / one)))
+    return {"epochs": count + 2, "seconds": spent, "loss": sum(losses) / len(losses)}
 
 
 class Commands:

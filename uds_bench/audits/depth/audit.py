@@ -91,15 +91,20 @@ def plan_of(session: Session) -> list[ScoreRequest]:
 def needed(session: Session) -> list[str]:
     """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks for
     a score of theirs."""
-    plan = plan_of(session)
+    plan, section = plan_of(session), session.manifest.of(Depth)
     if any(request.metric in KEEPING and request.variant in (None, "aligned") for request in plan):
         facts = session.data(NAME)
         try:
             kept_facts(facts)
         except ConfigurationError as error:
             raise session.manifest.document.error(("facts", "source"), str(error)) from None
+    if plan and section.attacked():
+        try:
+            section.chosen_attacks(session.data(NAME))
+        except UdsError as error:
+            raise session.manifest.document.error(("attacks",), str(error)) from None
     wanted = {"full", "retain", *(request.checkpoint for request in plan)} if plan else set()
-    return [name for name in session.manifest.of(Depth).checkpoints() if name in wanted]
+    return [name for name in section.checkpoints() if name in wanted]
 
 
 def open(session: Session) -> DepthAudit:
@@ -180,7 +185,7 @@ def plan_requests(
         "every_candidate": list(section.unlearned),
         "every_component": list(section.unlearned) if section.wants_components else [],
     }
-    attacks = {NONE, *section.chosen_attacks()}
+    attacks = {NONE, *section.attacked()}
     requests: dict[ScoreRequest, None] = {}
     for metric, of, under in _requested(marks):
         name, _, variant = metric.rstrip("]").partition("[")
