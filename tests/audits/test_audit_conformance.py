@@ -15,7 +15,7 @@ from small_runs import Bench
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
 from uds_bench.audits.conformance import check_audit
-from uds_bench.audits.conformance_runs import CHECKS, Tried
+from uds_bench.audits.conformance_runs import CHECKS, SampleRuns
 from uds_bench.audits.sample import SampleRun
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.report_part import PERSONAL, ReportPart
@@ -209,7 +209,7 @@ def changed(run: SampleRun, **more: Any) -> SampleRun:
 
 
 def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = Tried(registry.audits()["lmlm"], sample_of("lmlm", bench, Path))
+    tried = SampleRuns(registry.audits()["lmlm"], sample_of("lmlm", bench, Path))
     first, again = tried.first, tried.again
     claims, score = first.report.claims, again.report.scores[0]
     other = replace(claims[0], id="lmlm.other"), replace(claims[0], subject="nobody")
@@ -261,7 +261,7 @@ def test_each_check_of_a_sample_can_fail(bench: Bench, monkeypatch: pytest.Monke
     assert "the sample names no control that comes out wrong" in CHECKS["wrong controls"](tried)
     tried.__dict__["planned"] = set()
     assert "no score is planned" in CHECKS["planned"](tried)
-    monkeypatch.setattr(Tried, "said", lambda self, manifest: "")
+    monkeypatch.setattr(SampleRuns, "said", lambda self, manifest: "")
     problems = [*CHECKS["refused"](tried), *CHECKS["hostile names"](tried)]
     for told in (
         "unknown key: is accepted",

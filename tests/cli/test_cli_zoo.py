@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from uds_bench.audits.depth.zoo.recipes import Base
 from uds_bench.audits.localization import ablation
 from uds_bench.audits.localization import tuning as tuning_resurfacing
-from uds_bench.audits.localization.ablation import Ablated, MaskDetection, Said
+from uds_bench.audits.localization.ablation import Ablated, AblationShares, MaskDetection
 from uds_bench.audits.localization.auc import Auc
 from uds_bench.audits.localization.detectability import Detected
 from uds_bench.audits.localization.zoo import data as testbed_data
@@ -137,9 +137,9 @@ def test_tune_shows_what_each_rate_of_resurfacing_brings_back(
     command: Command, built: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     rows = [
-        tuning_resurfacing.Leaking(None, {"simnpo": 0, "memflex": 1}, 0),
-        tuning_resurfacing.Leaking(1e-4, {"simnpo": 1, "memflex": 3}, 0),
-        tuning_resurfacing.Leaking(1e-3, {"simnpo": 0, "memflex": 2}, 7),
+        tuning_resurfacing.LeakedPeople(None, {"simnpo": 0, "memflex": 1}, 0),
+        tuning_resurfacing.LeakedPeople(1e-4, {"simnpo": 1, "memflex": 3}, 0),
+        tuning_resurfacing.LeakedPeople(1e-3, {"simnpo": 0, "memflex": 2}, 7),
     ]
     monkeypatch.setattr(located, "OTHERS", "tiny")
     monkeypatch.setattr(tuning_resurfacing, "tune", lambda folder: rows if folder == built else None)
@@ -150,7 +150,7 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
     command: Command, monkeypatch: pytest.MonkeyPatch, private_cache: Path, tmp_path: Path
 ) -> None:
     half, sure = Rate(0.5, Interval(0.25, 0.75, "exact", 18)), Rate(1.0, Interval(0.8, 1.0, "exact", 18))
-    said = Said(half, sure, half, sure)
+    said = AblationShares(half, sure, half, sure)
     rows = [
         ("loc_injected", Ablated(said, detected=Detected(0.6, 0.4, 1000))),
         ("loc_units_oracle_grad", Ablated(said, found=MaskDetection(Auc(150, 10, 10), Auc(200, 10, 10), 0.5))),

@@ -95,7 +95,7 @@ def test_auc_sees_order_only(forget: list[float], holdout: list[float], scale: f
     def value(change: Any) -> float:
         rows = [FactValue(str(i), change(v), label=0) for i, v in enumerate(forget)]
         rows += [FactValue(f"h{i}", change(v), label=1) for i, v in enumerate(holdout)]
-        return mia.Sides.of(rows, {row.id: row.id for row in rows}).auc
+        return mia.SplitScores.of(rows, {row.id: row.id for row in rows}).auc
 
     plainly = value(lambda x: x)
     assert plainly == outputs.auc(forget, holdout)
@@ -198,7 +198,7 @@ def test_both_models_are_drawn_together_and_ends_are_draws(formula: mia_retain.F
     """Of 10,000 draws in order the 250th or 251st, and so from above; people of the smaller side are its units."""
     people = [str(at) for at in range(20)], [str(at) for at in range(20, 36)]
     luck = np.random.default_rng(0).standard_normal(72)
-    own, retain = mia.Sides(luck[:20], luck[20:36], *people), mia.Sides(luck[36:56], luck[56:], *people)
+    own, retain = mia.SplitScores(luck[:20], luck[20:36], *people), mia.SplitScores(luck[36:56], luck[56:], *people)
     draws = sorted(float(formula(a, r)) for a, r in zip(own.resamples, retain.resamples, strict=True))
     found = mia_retain.compare(own, retain, formula)
     assert found.value == float(formula(own.auc, retain.auc))
@@ -213,8 +213,8 @@ def test_both_models_are_drawn_together_and_ends_are_draws(formula: mia_retain.F
 def test_where_an_end_is_no_number_there_is_no_interval() -> None:
     """Without the one who stands apart the retain model's AUC is 1, in a third of the draws."""
     people = [str(at) for at in range(5)], [str(at) for at in range(5, 10)]
-    retain = mia.Sides([9.0] * 5, [1.0, 1.0, 1.0, 1.0, 20.0], *people)
-    own = mia.Sides([1.0, 2.0, 3.0, 4.0, 5.0], [1.5, 2.5, 3.5, 4.5, 0.5], *people)
+    retain = mia.SplitScores([9.0] * 5, [1.0, 1.0, 1.0, 1.0, 20.0], *people)
+    own = mia.SplitScores([1.0, 2.0, 3.0, 4.0, 5.0], [1.5, 2.5, 3.5, 4.5, 0.5], *people)
     found = mia_retain.compare(own, retain, mia_retain.leak)
     assert found.value == pytest.approx(outputs.privleak(own.auc, 0.8))
     assert found.interval is None
@@ -227,8 +227,8 @@ def test_at_an_end_of_either_model_both_intervals_are_gone_through(end: float, w
     """The bootstrap of a perfect AUC has no width. Each at 97.5%, so that both hold in 95 of 100; where an end is
     infinite there is none."""
     people = [str(at) for at in range(12)], [str(at) for at in range(12, 28)]
-    mixed = mia.Sides([1, 5, 2, 7, 4, 8] * 2, [1, 2, 3, 4, 5, 6, 0, 1] * 2, *people)
-    last = mia.Sides([20 * end - 10] * 12, [0.0] * 16, *people)
+    mixed = mia.SplitScores([1, 5, 2, 7, 4, 8] * 2, [1, 2, 3, 4, 5, 6, 0, 1] * 2, *people)
+    last = mia.SplitScores([20 * end - 10] * 12, [0.0] * 16, *people)
     own, retain = (last, mixed) if whose == 0 else (mixed, last)
     reaches = [np.linspace(one.low, one.high, 200) for one in (own.interval(0.975), retain.interval(0.975))]
     for formula in (mia_retain.similarity, mia_retain.leak):
@@ -267,7 +267,7 @@ def test_no_retain_values_is_an_error(name: str) -> None:
 def test_order_of_facts_changes_nothing(values: list[float], order: list[int]) -> None:
     clusters = {f.id: f.cluster for f in FACTS}
     table = rows(values[:8], values[8:])
-    sides = [mia.Sides.of(some, clusters) for some in (table, [table[i] for i in order])]
+    sides = [mia.SplitScores.of(some, clusters) for some in (table, [table[i] for i in order])]
     assert sides[0].auc == sides[1].auc
     np.testing.assert_allclose(sides[0].resamples, sides[1].resamples, atol=1e-12)
 

@@ -16,7 +16,7 @@ from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase, lookup_text
 from uds_bench.retrieval.blocks import places_of
 from uds_bench.retrieval.retriever import Retriever
-from uds_bench.retrieval.scorers import LOST, Exact, Remembered
+from uds_bench.retrieval.scorers import LOST, CachedScorer, Exact
 from uds_bench.retrieval.settings import Kind, RetrieverSettings
 
 WORDS = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox", "gnu", "hen"])
@@ -189,7 +189,7 @@ def test_the_same_is_scored_once() -> None:
     """The same lookup is another one where other rows are gone, or where more rows are wanted."""
     texts, none, one = ["ant bee", "ant", "cow"], places_of(()), places_of([0])
     inner = Asked(texts)
-    remembered = Remembered(inner)
+    remembered = CachedScorer(inner)
     found = remembered.find(["ant", "ant", "cow"], 2, [none, one, none])
     again = remembered.find(["cow", "ant", "ant", "bee"], 2, [none, one, none, none])
     remembered.find(["cow"], 3, [none])

@@ -16,7 +16,7 @@ from uds_bench.audits.localization.ablation import ablate, found
 from uds_bench.audits.localization.ablation import injected as injected_model
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.outputs import Leak, tell
-from uds_bench.audits.localization.tuning import Leaking
+from uds_bench.audits.localization.tuning import LeakedPeople
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
 from uds_bench.audits.localization.zoo import tuning
@@ -191,9 +191,9 @@ def test_settings_hold_for_any_number_of_people(name: str) -> None:
 
 
 def test_the_rate_of_resurfacing_is_the_one_that_brings_most_back() -> None:
-    rows = [Leaking(None, {"a": 9}, 0), Leaking(1e-4, {"a": 1, "b": 1}, 0), Leaking(1e-3, {"a": 2}, 5)]
+    rows = [LeakedPeople(None, {"a": 9}, 0), LeakedPeople(1e-4, {"a": 1, "b": 1}, 0), LeakedPeople(1e-3, {"a": 2}, 5)]
     assert tuning_resurfacing.choose(rows).lr == 1e-4, "of equals the gentlest, and none is no rate"
-    assert tuning_resurfacing.choose([*rows, Leaking(1e-2, {"a": 3}, 0)]).lr == 1e-2
+    assert tuning_resurfacing.choose([*rows, LeakedPeople(1e-2, {"a": 3}, 0)]).lr == 1e-2
 
 
 def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
@@ -220,4 +220,4 @@ def test_resurfacing_is_tried_before_and_at_every_rate_after_every_method(
     assert set(asked) == {"forget", "held_out"}
     assert len(set(weights)) == 4, "two methods, before and after"
     assert before.lr is None
-    assert after == Leaking(1e-3, {"oracle_grad": 1, "simnpo": 1}, 2)
+    assert after == LeakedPeople(1e-3, {"oracle_grad": 1, "simnpo": 1}, 2)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from uds_bench.audits import registry
 from uds_bench.audits.api import Audit
-from uds_bench.audits.conformance_runs import ATTACK, ODD, Tried
+from uds_bench.audits.conformance_runs import ATTACK, ODD, SampleRuns
 from uds_bench.audits.conformance_runs import CHECKS as ON_A_SAMPLE
 from uds_bench.audits.sample import Sample
 from uds_bench.claims.report_part import ReportPart, unhidden
@@ -43,7 +43,7 @@ def check_audit(audit: Audit, sample: Sample | None = None) -> None:
     """
     checks = [(name, partial(check, audit)) for name, check in CHECKS.items()]
     if sample is not None:
-        tried = Tried(audit, sample)
+        tried = SampleRuns(audit, sample)
         checks += [(name, partial(check, tried)) for name, check in ON_A_SAMPLE.items()]
     problems = [f"{name}: {problem}" for name, check in checks for problem in _found(check)]
     if problems:

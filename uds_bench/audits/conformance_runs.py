@@ -45,7 +45,7 @@ NOWHERE = "no/such/place"
 ALL = ("-m", "laboratory or not laboratory")
 
 
-class Tried:
+class SampleRuns:
     """An audit with its sample, and the two runs of it: of every claim, then of those of a release, from the store."""
 
     def __init__(self, audit: Audit, sample: Sample) -> None:
@@ -103,7 +103,7 @@ class Tried:
         return ""
 
 
-def _refused(tried: Tried) -> Iterator[str]:
+def _refused(tried: SampleRuns) -> Iterator[str]:
     """Unknown keys, values of a wrong type, and models or files that are not there are a line each, with a place."""
 
     def lacks(what: str, told: str, *words: str) -> list[str]:
@@ -126,7 +126,7 @@ def _refused(tried: Tried) -> Iterator[str]:
         yield from lacks(f"{place}, where it is not there", tried.said(gone), NOWHERE)
 
 
-def _hostile(tried: Tried) -> Iterator[str]:
+def _hostile(tried: SampleRuns) -> Iterator[str]:
     """No model has a name that could be taken for anything else, and what the data hold stays text wherever shown."""
     for name in tried.section.judged():
         for hostile in HOSTILE:
@@ -142,7 +142,7 @@ def _hostile(tried: Tried) -> Iterator[str]:
         yield "nothing of the sample's data is hostile in the report: put conformance.ATTACK into a fact"
 
 
-def _odd(tried: Tried) -> Iterator[str]:
+def _odd(tried: SampleRuns) -> Iterator[str]:
     """What is odd in its part of a report is refused with its place, or drawn as text; hostile scores are drawn."""
     report, kind = tried.first.report, tried.audit.part()
     scores = [Score.from_json(_hostile_texts(score.to_json())) for score in report.scores]
@@ -167,7 +167,7 @@ def _odd(tried: Tried) -> Iterator[str]:
             yield f"texts of the report become markup in {figure.title!r}"
 
 
-def _judged(tried: Tried, part: ReportPart) -> list[Figure]:
+def _judged(tried: SampleRuns, part: ReportPart) -> list[Figure]:
     return [figure for chapter in tried.audit.chapters() for figure in chapter.judge(part)]
 
 
@@ -184,7 +184,7 @@ def _hostile_part(kind: type[ReportPart], values: Any) -> ReportPart:
     return kind.model_validate(hostile)
 
 
-def _planned(tried: Tried) -> Iterator[str]:
+def _planned(tried: SampleRuns) -> Iterator[str]:
     """Each claim of the table is decided of each judged model, or of nobody; what its tests ask for is planned."""
     specs, decided = {spec.id for spec in tried.audit.claims()}, dict[str, set[str | None]]()
     for record in tried.first.report.claims:
@@ -210,7 +210,7 @@ def _planned(tried: Tried) -> Iterator[str]:
     yield from (f"{' '.join(one)} is asked for, and is not planned" for one in sorted(asked - planned))
 
 
-def _kept(tried: Tried) -> Iterator[str]:
+def _kept(tried: SampleRuns) -> Iterator[str]:
     """What was scored is read again: no model is loaded, and everything comes to the same."""
     first, again = tried.first.report, tried.again.report
     if again.loads:
@@ -225,7 +225,7 @@ def _kept(tried: Tried) -> Iterator[str]:
         yield "its part of the report is another one from the store"
 
 
-def _shows(tried: Tried) -> Iterator[str]:
+def _shows(tried: SampleRuns) -> Iterator[str]:
     """Terminal and page hold each claim: those that stop a release with their reason."""
     page = html.unescape(tried.first.page)
     for record in tried.first.report.claims:
@@ -238,7 +238,7 @@ def _shows(tried: Tried) -> Iterator[str]:
             yield f"{record.name} crashed: {told}"
 
 
-def _missed(tried: Tried) -> Iterator[str]:
+def _missed(tried: SampleRuns) -> Iterator[str]:
     """Each claim has the controls that its table names, and one that comes out wrong leaves it undecided for that."""
     specs, records = {spec.id: spec for spec in tried.audit.claims()}, tried.first.report.claims
     for record in records:
@@ -256,7 +256,7 @@ def _missed(tried: Tried) -> Iterator[str]:
         yield from (f"{record.name} does not tell of {one.miss}" for one in wrong if one.miss not in record.message)
 
 
-def _wrong(tried: Tried) -> Iterator[str]:
+def _wrong(tried: SampleRuns) -> Iterator[str]:
     """Controls that other models stand for miss, in every claim that is held to them in the same way."""
     held, missed = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], set[str]](set)
     for record in tried.first.report.claims:
@@ -272,7 +272,7 @@ def _wrong(tried: Tried) -> Iterator[str]:
             yield f"{claim} takes the control {name} for right, which comes out wrong elsewhere"
 
 
-def _measured(tried: Tried) -> Iterator[str]:
+def _measured(tried: SampleRuns) -> Iterator[str]:
     """What is measured is read of a model: other weights do not come to the same in all; what counts has shares."""
     store, found = Store(tried.sample.kept), dict[tuple[str, ...], dict[str, set[str]]]()
     for score in tried.first.report.scores:
@@ -293,7 +293,7 @@ def _measured(tried: Tried) -> Iterator[str]:
         yield "its scores come to the same for all models, whatever their weights"
 
 
-def _published(tried: Tried) -> Iterator[str]:
+def _published(tried: SampleRuns) -> Iterator[str]:
     """What a page to publish shows of it names nobody and repeats nothing."""
     report, page = tried.first.report, tried.sample.published("first")
     told = {text for one in report.wordings.values() for text in one.values()}
@@ -304,7 +304,7 @@ def _published(tried: Tried) -> Iterator[str]:
             yield f"a page to publish tells {text!r}: mark its field as PERSONAL"
 
 
-CHECKS: Mapping[str, Callable[[Tried], Iterator[str]]] = {
+CHECKS: Mapping[str, Callable[[SampleRuns], Iterator[str]]] = {
     "refused": _refused,
     "planned": _planned,
     "kept": _kept,

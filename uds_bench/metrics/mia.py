@@ -129,7 +129,7 @@ def _lowest(values: NDArray[np.float64], k: float) -> float:
 
 
 @dataclass(frozen=True)
-class Sides:
+class SplitScores:
     """Scores and clusters of the two splits; `holdout` is the positive side."""
 
     holdout: Sequence[float]
@@ -138,7 +138,7 @@ class Sides:
     forget_clusters: Sequence[str]
 
     @classmethod
-    def of(cls, values: Iterable[FactValue], clusters: Mapping[str, str]) -> Sides:
+    def of(cls, values: Iterable[FactValue], clusters: Mapping[str, str]) -> SplitScores:
         """The facts that have a value, by their label."""
         scored: tuple[list[tuple[float, str]], ...] = ([], [])
         for found in values:
@@ -174,7 +174,7 @@ def _metric(name: str, score: Score, variants: tuple[str, ...], source: str) -> 
         for label, split in enumerate(SPLITS):
             answers = subject.answers("original", split)
             values += fact_values(subject.split(split), answers, lambda found: score(found[0], k), label=label)
-        sides = Sides.of(values, clusters_of(subject))
+        sides = SplitScores.of(values, clusters_of(subject))
         notes: dict[str, Any] = {"rendered": rendered(*(subject.answers("original", s) for s in SPLITS))}
         if math.isnan(sides.auc):
             return Measured(values, notes | {"undefined": "a split has no scored fact"}, MetricSummary(None, None))

@@ -69,7 +69,7 @@ def leak(own: ArrayLike, retain: ArrayLike) -> Array:
         return np.where(a == r, 0.0, 100 * (r - a) / (1 - r))
 
 
-def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> MetricSummary:
+def compare(own: mia.SplitScores, retain: mia.SplitScores, formula: Formula) -> MetricSummary:
     """The formula of both models' AUCs, and its interval; both sides hold the same facts.
 
     Paired bootstrap: the same clusters are drawn for both models. Where either model has all pairs in one order, its
@@ -89,8 +89,8 @@ def compare(own: mia.Sides, retain: mia.Sides, formula: Formula) -> MetricSummar
     Example:
         A = 3/4 beside R = 1/2 is off by half of R:
 
-        >>> own = mia.Sides([2.0, 4.0], [1.0, 3.0], ["a", "b"], ["c", "d"])
-        >>> retain = mia.Sides([2.0, 3.0], [1.0, 4.0], ["a", "b"], ["c", "d"])
+        >>> own = mia.SplitScores([2.0, 4.0], [1.0, 3.0], ["a", "b"], ["c", "d"])
+        >>> retain = mia.SplitScores([2.0, 3.0], [1.0, 4.0], ["a", "b"], ["c", "d"])
         >>> compare(own, retain, similarity).value
         0.5
     """
@@ -129,8 +129,8 @@ def _metric(name: str, inference: Metric, formula: Formula, limits: tuple[float,
         if all(found.value is None for found in retain.values()):
             raise UdsError(f"{name} needs {inference.name} of the retain model, which has no value of any fact")
         clusters = mia.clusters_of(subject)
-        sides = mia.Sides.of(values, clusters)
-        yardstick = mia.Sides.of([retain[found.id] for found in values if found.value is not None], clusters)
+        sides = mia.SplitScores.of(values, clusters)
+        yardstick = mia.SplitScores.of([retain[found.id] for found in values if found.value is not None], clusters)
         notes: dict[str, Any] = own.notes | {
             "auc": finite_or_none(sides.auc),
             "auc_retain": finite_or_none(yardstick.auc),

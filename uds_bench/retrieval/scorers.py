@@ -160,7 +160,7 @@ class Hybrid(Exhaustive):
             yield start, (vectors @ block.astype(np.float64).T + by_words) / 2
 
 
-class Remembered:
+class CachedScorer:
     """A scorer that is asked for the same once: a fact is looked up in several wordings, states and fallbacks. Of the
     rows that are gone it keeps the best `LOST`."""
 
@@ -180,7 +180,7 @@ class Remembered:
 @lru_cache(64)
 def scorer_of(texts: tuple[str, ...], kind: Kind, index: str, encoder: Encoder | None) -> TextIndex:
     """What scores rows in a way, made once a process for the same rows; `encoder` is needed where they are embedded."""
-    return Remembered(_scorer(texts, kind, index, encoder))
+    return CachedScorer(_scorer(texts, kind, index, encoder))
 
 
 def _scorer(texts: Sequence[str], kind: Kind, index: str, encoder: Encoder | None) -> TextIndex:

@@ -32,7 +32,7 @@ from uds_bench.zoo import recipes, training
 
 
 @dataclass(frozen=True)
-class Said:
+class AblationShares:
     """Shares of replies that hold the answer, 0 to 1: of whom is to be forgotten, of whom is retained, of these asked
     for what the others are to forget, and of the public."""
 
@@ -42,7 +42,7 @@ class Said:
     public: Rate
 
 
-PARTS = tuple(part.name for part in fields(Said))
+PARTS = tuple(part.name for part in fields(AblationShares))
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class MaskDetection:
 class Ablated:
     """`detected`: of a model that groups were or could be written into; `found`: of an update of one."""
 
-    said: Said
+    said: AblationShares
     detected: Detected | None = None
     found: MaskDetection | None = None
 
@@ -77,12 +77,12 @@ class Ablated:
         }
 
 
-def said(checkpoint: Checkpoint, experiment: Experiment) -> Said:
+def said(checkpoint: Checkpoint, experiment: Experiment) -> AblationShares:
     """Every part is asked as the audit asks it."""
     parts = [getattr(experiment, part) for part in PARTS]
     items = [item for part in parts for item in part]
     told = {item.id: {"plain": one} for item, one in zip(items, tell(checkpoint, items), strict=True)}
-    return Said(*(rates.extraction(part, told) for part in parts))
+    return AblationShares(*(rates.extraction(part, told) for part in parts))
 
 
 def found(injected: Path, unlearned: Path, masks: Masks) -> MaskDetection:

@@ -32,7 +32,7 @@ ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
-class Leaking:
+class LeakedPeople:
     """People who leak at a rate, None without fine-tuning: by method of those to be forgotten, and, all methods
     together, of those whom it teaches."""
 
@@ -46,7 +46,7 @@ class Leaking:
         return sum(self.leaks.values())
 
 
-def tune(injected: Path, methods: Sequence[str] = METHODS) -> list[Leaking]:
+def tune(injected: Path, methods: Sequence[str] = METHODS) -> list[LeakedPeople]:
     """Before, and at every rate; the injected model as it lies in a folder."""
     tokenizer = AutoTokenizer.from_pretrained(injected)
     crowd, data = testbed_data.testbed(testbed_data.OTHERS), testbed_data.removal(tokenizer, testbed_data.OTHERS)
@@ -63,12 +63,14 @@ def tune(injected: Path, methods: Sequence[str] = METHODS) -> list[Leaking]:
                 model = load(spec) if attack is None else attack.apply(spec, "cpu", FactSet(()))
                 counts.append((_leaking(model, forget), _leaking(model, taught)))
     return [
-        Leaking(rate, dict(zip(methods, (own for own, _ in counts), strict=True)), sum(other for _, other in counts))
+        LeakedPeople(
+            rate, dict(zip(methods, (own for own, _ in counts), strict=True)), sum(other for _, other in counts)
+        )
         for rate, counts in found.items()
     ]
 
 
-def choose(tried: Sequence[Leaking]) -> Leaking:
+def choose(tried: Sequence[LeakedPeople]) -> LeakedPeople:
     """By the rule above."""
     return max((one for one in tried if one.lr is not None), key=lambda one: one.total)
 
