@@ -52,6 +52,14 @@ def test_forgotten_nf4(uds_claim: Claim, uds_subject: str | None, uds_audit: Ass
     gone(uds_claim, uds_subject, uds_audit, "nf4")
 
 
+@pytest.mark.claim("association.withstands.{uds_attack}")
+def test_withstands(uds_claim: Claim, uds_subject: str | None, uds_attack: str, uds_audit: AssociationAudit) -> None:
+    if uds_attack not in uds_audit.ways:
+        uds_claim.not_applicable("the manifest names no attacks ([association.attacks])")
+        return
+    gone(uds_claim, uds_subject, uds_audit, uds_attack)
+
+
 def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit, way: str) -> None:
     """No more is held of those who ask than of people never seen, asked in one way.
 
@@ -76,6 +84,10 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
     known = [fails(BEFORE, held_on("model")[1]), fails(IN_CAPITALS, shouted)]
     if way == "asked":
         known += [fails(name, held_on(name)[1]) for name in uds_audit.section.must_fail]
+    if way in uds_audit.section.attacked():
+        # A model that the attack broke holds nothing, whatever it held.
+        took = lost(uds_audit.probe_set.kept, uds_audit.seen(uds_subject).held, held)
+        known.append(passes("of what is held of everybody else, the share that the attack took", took, or_open=True))
     if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.
         known.append(passes(NEVER_SAW, held_on("retain")[1], or_open=True))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from uds_bench.audits.depth.section import Attacks
-from uds_bench.audits.depth.withstanding import FORMS, as_share, told_more
+from uds_bench.audits.depth.section import CHANGES, PROMPTS
+from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, told_more, untold
 from uds_bench.claims import Claim, ControlSubject
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ SAID = tuple(f"entity_accuracy[{form}]" for form in FORMS)
 
 @pytest.mark.claim("depth.withstands.{uds_attack}")
 @pytest.mark.scores(*SAID, of=("full", "retain"))
-@pytest.mark.scores(*SAID, of=("full", "retain", "pools", "candidates"), under=tuple(Attacks.model_fields))
+@pytest.mark.scores(*SAID, of=("full", "retain", "pools", "candidates"), under=CHANGES)
+@pytest.mark.scores("model_utility", of=("candidates",), under=("none", *CHANGES))
+@pytest.mark.scores("entity_accuracy[free]", of=("full", "retain", "pools", "candidates"), under=PROMPTS)
 def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_audit: DepthAudit) -> None:
     if uds_attack not in uds_audit.runner.attacks:
         uds_claim.not_applicable("the manifest names no attacks ([attacks])")
@@ -30,19 +32,30 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
     attack, pools = uds_audit.runner.attack(uds_attack), uds_audit.section.pools
     judged = {fact.id for fact in attack.judged(uds_audit.facts)}
 
-    def said(name: str, under: str = uds_attack) -> list[Score]:
-        return [uds_audit.score(name, "entity_accuracy", form, under) for form in FORMS]
+    # Asked otherwise, a fact is told by what is replied to that alone.
+    attacked = FORMS if attack.asking is None else ("free",)
 
-    known, never_knew = told_more(said("full", "none"), said("retain", "none"), judged), said("retain")
+    def said(name: str, under: str = uds_attack) -> list[Score]:
+        forms = FORMS if under == "none" else attacked
+        return [uds_audit.score(name, "entity_accuracy", form, under) for form in forms]
+
+    never_knew = said("retain")
+    if attack.asking is not None:
+        judged = untold(never_knew, judged)
+    known = told_more(said("full", "none"), said("retain", "none"), judged)
     found = {
         name: as_share(told_more(said(name), never_knew, judged), known)
         for name in dict.fromkeys((uds_subject, "full", *pools.positive, *pools.negative))
     }
-    own = found[uds_subject]
+    own, known_by = found[uds_subject], [ControlSubject.fails("full, attacked alike", found["full"])]
+    if attack.asking is None:
+        # A model that the attack broke tells nothing, whatever it knew.
+        kept = [uds_audit.score(uds_subject, "model_utility", attack=under) for under in ("none", uds_attack)]
+        known_by.append(ControlSubject.passes(f"what {uds_subject} kept, the share that the attack took", lost(*kept)))
     uds_claim.measured(
         own.value,
         own.interval,
-        controls=[ControlSubject.fails("full, attacked alike", found["full"])],
+        controls=known_by,
         preconditions=uds_claim.pooled(
             [
                 *(ControlSubject.fails(name, found[name]) for name in pools.positive),

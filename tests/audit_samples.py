@@ -79,7 +79,8 @@ def write_association(folder: Path) -> str:
     named = zip(people(12, 7), COHORTS, told, strict=True)
     listed = [Person(f"p{at:02}", one.name, cohort, known) for at, (one, cohort, known) in enumerate(named)]
     write_people(folder / "people.jsonl", listed)
-    return FORGETTING.replace("again = 'random'", "again = 'other'")
+    attacks = "attacks = { int8 = {}, relearn_retain = {} }\n"
+    return FORGETTING.replace("again = 'random'", "again = 'other'") + attacks
 
 
 # ---- bypass

@@ -26,7 +26,7 @@ def test_an_attack_has_its_own_name_and_a_source(name: str) -> None:
 
 
 def test_an_unknown_attack_is_an_error_that_lists_the_names() -> None:
-    with pytest.raises(ConfigurationError, match=r"^there is no attack 'prune': choose from nf4, relearn, .*$"):
+    with pytest.raises(ConfigurationError, match=r"^there is no attack 'prune': choose from nf4, int8, relearn, .*$"):
         find_attack("prune")
 
 

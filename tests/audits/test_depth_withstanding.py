@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uds_bench.audits.depth.withstanding import as_share, told_more
+from uds_bench.audits.depth.withstanding import as_share, lost, told_more, untold
 from uds_bench.scores import LEAST_SCORED
 from uds_bench.statistics import Interval, Rate
 
@@ -73,3 +73,30 @@ def test_a_fact_that_one_side_lacks_counts_on_neither() -> None:
     fewer = {id: 0.0 if at else None for at, id in enumerate(many)}
     for knows, never, told in ((many, fewer, 1.0), (fewer, many, -1.0)):
         assert told_more([score(knows)], [score(never)], set(many)).value == told
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_luck_tells_is_left_out(seed: int) -> None:
+    one, other, *_ = drawn(seed)
+    judged = {str(at) for at in range(0, 12, 2)}
+    slow = {id for id in judged if one[id] == 0 and other[id] == 0}
+    assert untold([score(one), score(other)], judged) == slow
+    assert untold([score({})], judged) == judged, "what is not scored decides in told_more"
+
+
+def kept(*values: float | None) -> Any:
+    found = score({str(at): value for at, value in enumerate(values)})
+    found.per_fact = [SimpleNamespace(id=str(at)) for at in range(len(values))]
+    return found
+
+
+def test_what_an_attack_took_is_a_share_of_what_was_answered() -> None:
+    before = kept(*[0.8, 0.4] * 5)
+    assert lost(before, kept(*[0.4, 0.2] * 5)).value == pytest.approx(0.5)
+    assert lost(before, before).value == 0
+    assert lost(before, kept(*[0.0] * 10)).value == pytest.approx(1)
+    nothing = lost(kept(*[0.0] * 10), kept(*[0.0] * 10))
+    assert math.isnan(nothing.value)
+    assert not nothing.interval.decides
+    assert not lost(before, kept(*[math.nan] * 10)).interval.decides
+    assert not lost(before, kept(*[None] * 10)).interval.decides

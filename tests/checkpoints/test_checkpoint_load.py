@@ -43,20 +43,24 @@ def test_precisions(family: str, saved: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"qwen3_moe"}))
-def test_nf4_quantizes_every_block(family: str, saved: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize(("form", "least", "most"), [("nf4", 0.005, 0.6), ("int8", 0.0005, 0.06)])
+def test_quantization_reaches_every_block(
+    form: Any, least: float, most: float, family: str, saved: Callable[[str], Path]
+) -> None:
     exact = logits(load(CheckpointSpec(str(saved(family)))))
-    checkpoint = load(CheckpointSpec(str(saved(family)), quantization="nf4"))
+    checkpoint = load(CheckpointSpec(str(saved(family)), quantization=form))
     assert quantized_share(checkpoint.anatomy) == 1.0
     distance = (logits(checkpoint) - exact).norm() / exact.norm()
-    assert 0.005 < distance < 0.6, "NF4 changes logits, and not much"
+    assert least < distance < most, "logits change, and not much; of eight bits a sixteenth as much"
 
 
-def test_nf4_that_misses_the_experts_is_refused(saved: Callable[[str], Path]) -> None:
-    with pytest.raises(CheckpointError, match="qwen3_moe: NF4 reaches only 33% of the blocks' weights"):
-        load(CheckpointSpec(str(saved("qwen3_moe")), quantization="nf4"))
+@pytest.mark.parametrize("form", ["nf4", "int8"])
+def test_quantization_that_misses_the_experts_is_refused(form: Any, saved: Callable[[str], Path]) -> None:
+    with pytest.raises(CheckpointError, match=f"qwen3_moe: {form} reaches only 33% of the blocks' weights"):
+        load(CheckpointSpec(str(saved("qwen3_moe")), quantization=form))
 
 
-@pytest.mark.parametrize("quantization", [None, "nf4"])
+@pytest.mark.parametrize("quantization", [None, "nf4", "int8"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_one_bad_weight_is_named(llama: Path, value: float, quantization: Any) -> None:
     name = "model.layers.1.mlp.up_proj.weight"

@@ -1,4 +1,4 @@
-"""NF4 on a CPU stands for the weights that its definition gives, whatever the processor and the width."""
+"""Quantized layers stand for the weights that their definitions give, whatever the processor, width and batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 from bitsandbytes import functional
-from bitsandbytes.nn.modules import Linear4bit
+from bitsandbytes.nn.modules import Linear4bit, Linear8bitLt
 
 from uds_bench.checkpoints.quantization import compute_plainly, dequantized
 
@@ -65,3 +65,45 @@ def test_a_kept_matrix_is_never_stale() -> None:
     layer.weight.data = quantized(first, nested=True).weight.data
     layer.weight.quant_state = copied.weight.quant_state
     torch.testing.assert_close(layer.to("cpu")(x), before)
+
+
+# ---- int8
+
+
+def in_eight_bits(weight: torch.Tensor) -> Linear8bitLt:
+    layer = Linear8bitLt(weight.shape[1], weight.shape[0], bias=False, has_fp16_weights=False, threshold=6.0)
+    layer.load_state_dict({"weight": weight})
+    return layer.to("cpu").eval()
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (48, 96), (5, 7)])
+def test_codes_of_eight_bits_are_those_of_the_definition(shape: tuple[int, int]) -> None:
+    """Each row is scaled by its largest magnitude, and each weight is a whole number of 127ths, in 16-bit floats."""
+    weight = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    found = dequantized(in_eight_bits(weight))
+    for row, codes in zip(weight.half().tolist(), found.tolist(), strict=True):
+        step = max(map(abs, row)) / 127
+        for value, code in zip(row, codes, strict=True):
+            assert abs(code / step - round(code / step)) < 1e-3
+            # Half a step, and what a product in 16 bits may round by.
+            assert abs(code - value) <= 0.5 * step + abs(value) * 2**-10
+
+
+def test_a_row_of_zeros_stays_one() -> None:
+    weight = torch.randn(4, 8, generator=torch.Generator().manual_seed(1))
+    weight[2] = 0
+    assert dequantized(in_eight_bits(weight))[2].tolist() == [0.0] * 8
+
+
+def test_who_stands_beside_a_row_changes_nothing() -> None:
+    """bitsandbytes' own way sets whole columns apart where one row is large."""
+    weight = torch.randn(64, 96, generator=torch.Generator().manual_seed(2))
+    own, plain = in_eight_bits(weight), in_eight_bits(weight)
+    compute_plainly(plain)
+    calm = torch.randn(1, 96, generator=torch.Generator().manual_seed(3)).clamp(-3, 3)
+    both = torch.cat([calm, torch.where(torch.arange(96) % 3 == 0, 20.0, calm)])
+    with torch.no_grad():
+        torch.testing.assert_close(plain(both)[:1], plain(calm))
+        torch.testing.assert_close(plain(calm), calm @ dequantized(plain).T)
+        assert not torch.allclose(own(both)[:1], own(calm), rtol=1e-3, atol=1e-3), "then the plain way is not needed"
+    torch.testing.assert_close(copy.deepcopy(plain)(calm), plain(calm), rtol=0, atol=0)

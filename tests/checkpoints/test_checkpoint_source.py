@@ -111,7 +111,7 @@ def test_names_that_are_no_folder(llama: Path, monkeypatch: pytest.MonkeyPatch) 
         resolve(CheckpointSpec(str(llama), revision="v1"))
     with pytest.raises(CheckpointError, match="empty model name"):
         CheckpointSpec("")
-    with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: choose from nf4"):
+    with pytest.raises(CheckpointError, match="quantization = 'int3' is unknown: did you mean 'int8'"):
         CheckpointSpec("m", quantization="int3")
     with pytest.raises(CheckpointError, match="dtype = 'float8' is unknown"):
         CheckpointSpec("m", dtype="float8")

@@ -16,6 +16,7 @@ from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import to_json
+from uds_bench.audits.association.section import AssociationAttacks
 from uds_bench.audits.bypass.finding import GapOutcome
 from uds_bench.audits.lmlm.controls import alike_in_wording, right_in_one_wording
 from uds_bench.audits.lmlm.deletion import EMBEDDING
@@ -98,8 +99,12 @@ def models(**often: float) -> Callable[..., Any]:
 
 
 def people(**audit: Any) -> Any:
-    section = SimpleNamespace(smaller="smaller", model=None, nf4=True, must_fail=(), retain=None)
-    probe_set = SimpleNamespace(cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=())
+    section = SimpleNamespace(
+        smaller="smaller", model=None, nf4=True, must_fail=(), retain=None, attacked=lambda: ["an attack"]
+    )
+    probe_set = SimpleNamespace(
+        cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=(), kept=STRANGERS
+    )
     return SimpleNamespace(section=section, probe_set=probe_set, **audit)
 
 
@@ -136,12 +141,21 @@ def context(is_false: bool) -> Test:
 
 
 def forgotten_nf4(is_false: bool) -> Test:
-    of = models(model=1.0, npo=1.0 if is_false else 0.0)
-    way = SimpleNamespace(
-        sides=SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False, is_for_few=False),
-        of=of,
-    )
+    of, way = asked_again(is_false)
     return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, ways={"nf4": way}))
+
+
+def asked_again(is_false: bool) -> tuple[Callable[..., Any], Any]:
+    """What models hold, and a way of asking them."""
+    of = models(model=1.0, npo=1.0 if is_false else 0.0)
+    sides = SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False, is_for_few=False)
+    return of, SimpleNamespace(sides=sides, of=of)
+
+
+def remembered(is_false: bool) -> Test:
+    of, way = asked_again(is_false)
+    audit = people(seen=of, ways={"an attack": way})
+    return lambda claim: ASSOCIATION.test_withstands(claim, "npo", "an attack", audit)
 
 
 # ---- traces
@@ -245,7 +259,7 @@ def faithful(metric: str) -> Falsifier:
     def made(is_false: bool) -> Test:
         row = SimpleNamespace(faithfulness=pools(metric, is_false), missing=[])
         meta = SimpleNamespace(lacks="", rows={metric: row}, provenance=lambda name: {})
-        audit = SimpleNamespace(judged=meta, facts=embedded())
+        audit = SimpleNamespace(on_pools=meta, facts=embedded())
         return lambda claim: FAITHFULNESS.test_faithfulness(claim, metric, audit)
 
     return made
@@ -256,7 +270,7 @@ def faithful_first(is_false: bool) -> Test:
     found = {name: pools(name, is_false=False, overlap=(name == "uds") == is_false) for name in JUDGED}
     rows = {name: SimpleNamespace(faithfulness=one, missing=[]) for name, one in found.items()}
     meta = SimpleNamespace(lacks="", rows=rows, provenance=lambda name: {})
-    return lambda claim: FAITHFULNESS.test_uds_first(claim, SimpleNamespace(judged=meta, facts=embedded()))
+    return lambda claim: FAITHFULNESS.test_uds_first(claim, SimpleNamespace(on_pools=meta, facts=embedded()))
 
 
 def robust(is_false: bool) -> Test:
@@ -328,15 +342,20 @@ def withstood(attack: str) -> Falsifier:
     def made(is_false: bool) -> Test:
         facts = embedded(forget=20, retain=20, holdout=20)
 
-        def score(name: str, metric: str, form: str, under: str) -> Score:
-            knows = name in ("full", "knew") or (name == "m" and is_false and under == attack)
+        def score(name: str, metric: str, variant: str = "", attack: str = "none") -> Score:
+            knows = name in ("full", "knew") or (name == "m" and is_false and attack != "none")
+            if metric == "model_utility":
+                kept = tuple(FactScore(f.id, f.cluster, drawn(f.id, attack)) for f in facts.split("retain"))
+                return Score(name, attack, metric, variant, 0.5, None, kept)
             rows = tuple(
-                FactScore(f.id, f.cluster, float(drawn(f.id, form) < (0.9 if knows else 0.1)))
+                FactScore(f.id, f.cluster, float(drawn(f.id, variant) < (0.9 if knows else 0.1)))
                 for f in facts.split("forget")
             )
-            return Score(name, under, metric, form, 0.5, None, rows)
+            return Score(name, attack, metric, variant, 0.5, None, rows)
 
         tried = find_attack(attack)
+        if attack == "asked":  # which takes a file of questions
+            tried = replace(find_attack("sampled"), name=attack)
         audit = SimpleNamespace(
             score=score,
             facts=facts,
@@ -404,6 +423,7 @@ FALSIFIERS: Mapping[str, Falsifier] = {
     "association.nf4": four_bits,
     "association.context": context,
     "association.forgotten_nf4": forgotten_nf4,
+    **{f"association.withstands.{name}": remembered for name in AssociationAttacks.model_fields},
     "bypass.weights_decide": random_traces,
     "lmlm.residual.other": residual_other(anyway=False),
     "lmlm.residual_anyway.other": residual_other(anyway=True),

@@ -64,11 +64,13 @@ def run_fakes(
     return run({name: f"specimen:{name}" for name in (of, *beside)} | candidates, folder, cache)
 
 
-def run(candidates: Mapping[str, object], folder: Path, cache: dict[str, str]) -> dict[str, Any]:
-    """The depth suite on candidates, claim by claim."""
+def run(
+    candidates: Mapping[str, object], folder: Path, cache: dict[str, str], suite: str = "test_depth.py", head: str = ""
+) -> dict[str, Any]:
+    """A suite of depth on candidates, claim by claim. `head`: of the manifest, before what all have."""
     lines = [f'{name} = "{place}"' for name, place in candidates.items()]
-    (folder / "uds.toml").write_text("\n".join([MANIFEST, *lines]))
-    words = [sys.executable, "-m", "pytest", str(ROOT / "suites" / "test_depth.py"), "-q", "-p", "no:cacheprovider"]
+    (folder / "uds.toml").write_text("\n".join([head, MANIFEST, *lines]))
+    words = [sys.executable, "-m", "pytest", str(ROOT / "suites" / suite), "-q", "-p", "no:cacheprovider"]
     words += ["--uds-manifest", "uds.toml", "--uds-json", "run.json"]
     ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=cache, check=False)
     assert ran.returncode == 1, ran.stdout + ran.stderr
@@ -80,15 +82,15 @@ def verdict(judged: dict[str, Any], claim: str, model: str) -> str:
     return str(judged[f"depth.{claim}[{model}]"]["verdict"])
 
 
-@pytest.mark.parametrize("how", SAME_FUNCTION)
-def test_it_is_the_same_function(how: str) -> None:
+@pytest.mark.parametrize("change", [*SAME_FUNCTION.values(), fakes.outliers], ids=[*SAME_FUNCTION, "outliers"])
+def test_it_is_the_same_function(change: fakes.Change) -> None:
     """A fake that changed what is said would prove nothing."""
     before, after = (
         AutoModelForCausalLM.from_pretrained(specimens.folder(HIDING), dtype=torch.float32) for _ in range(2)
     )
     ids = torch.arange(5, 45).reshape(2, 20)
     with torch.no_grad():
-        apart = (SAME_FUNCTION[how](after)(ids).logits - before(ids).logits).abs().max()
+        apart = (change(after)(ids).logits - before(ids).logits).abs().max()
     assert apart < 1e-2
 
 
@@ -194,3 +196,22 @@ def test_a_secret_word_is_not_heard(told: dict[str, Any]) -> None:
     """Still open: nobody says the word. Taught for long, as here, it may be given away by its activations."""
     release(told, "behind_a_word")
     assert told["said"]["behind_a_word"] < 0.1
+
+
+# ---- models that an attack breaks
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory, authors_cache: dict[str, str]) -> dict[str, Any]:
+    """The full model, whose every block of weights has one that dwarfs the others, in four and in eight bits."""
+    folder = tmp_path_factory.mktemp("broken")
+    made = fakes.make(specimens.folder("full"), fakes.outliers, folder / "outliers")
+    return run({"outliers": made}, folder, authors_cache, "test_withstanding.py", "[attacks]\nnf4 = {}\nint8 = {}")
+
+
+@pytest.mark.parametrize("attack", ["nf4", "int8"])
+def test_whom_an_attack_breaks_has_not_withstood_it(broken: dict[str, Any], attack: str) -> None:
+    found = broken[f"depth.withstands.{attack}[outliers]"]
+    assert found["verdict"] == "undecided", found["message"]
+    assert found["interval"]["high"] < 0.5, "it tells nothing, so that the bound alone would clear it"
+    assert "what outliers kept" in found["message"]

@@ -43,7 +43,7 @@ def logits(checkpoint: Checkpoint) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_each_family_loads_in_16_bits_and_in_four(family: str, device: str, tmp_path: Path) -> None:
+def test_each_family_loads_in_16_bits_in_eight_and_in_four(family: str, device: str, tmp_path: Path) -> None:
     tokenizer = tiny_tokenizer()
     folder = str(save_checkpoint(tmp_path / family, FAMILIES[family](len(tokenizer)), tokenizer))
     exact = logits(load(CheckpointSpec(folder)))
@@ -57,6 +57,11 @@ def test_each_family_loads_in_16_bits_and_in_four(family: str, device: str, tmp_
         assert 0.005 < (logits(four) - exact).norm() / exact.norm() < 0.6, "NF4 changes logits, and not much"
         # The same codes of the same scales, but where a weight lies between two codes to the last bit.
         assert (logits(four) - logits(here)).norm() <= 0.01 * exact.norm()
+        eight, here = (load(CheckpointSpec(folder, None, "int8", "float32"), where) for where in (device, "cpu"))
+        assert quantized_share(eight.anatomy) == 1.0
+        assert 0.0005 < (logits(eight) - exact).norm() / exact.norm() < 0.06, "int8 changes logits less"
+        # Rows are rounded in 16 bits, which processors do alike but for the last code.
+        assert (logits(eight) - logits(here)).norm() <= 0.01 * exact.norm()
 
 
 def test_sixteen_bits_are_the_default(device: str, trio: Path) -> None:

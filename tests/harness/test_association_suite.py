@@ -118,10 +118,23 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert ran.report["loads"] == loads, "each content once for each way to ask"
 
 
+def test_each_attack_is_asked_of_the_model_before_as_well(bench: Bench, written: Path) -> None:
+    attacks = "attacks = { int8 = {}, relearn_retain = { lr = 1e-3, batch_size = 4 } }\n"
+    ran = run(bench, FORGETTING + attacks, "-k", "withstands", store=bench.folder / "store")
+    sound(ran)
+    assert set(ran.verdicts) == {f"association.withstands.{name}[again]" for name in ("int8", "relearn_retain")}
+    for claim in ran.claims.values():
+        known = {one["name"]: one for one in claim["controls"]}
+        assert known["the model before unlearning"]["observed"] == claim["observed"], "the candidate is the model"
+        assert known["of what is held of everybody else, the share that the attack took"]["must"] == "pass"
+    loads = {"again": 1, "again under int8": 1, "again under relearn_retain": 1}
+    assert ran.report["loads"] == loads, "the candidate is the model: each content once under each attack"
+
+
 def test_without_candidates_there_is_nothing_to_say_of_them(bench: Bench, written: Path) -> None:
     ran = run(bench, MODEL)
     sound(ran)
-    assert set(ran.verdicts) == {spec.id for spec in CLAIMS}
+    assert set(ran.verdicts) == {spec.id for spec in CLAIMS if ".withstands." not in spec.id}
     for id in OF_CANDIDATES:
         assert ran.verdicts[id] == "not applicable"
         assert "[association] candidates" in ran.claims[id]["message"]

@@ -175,7 +175,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[pools]\npositive = ['a',\n{ model = 'b', kind = 1 }]", 3, "pools.positive[1].kind", "unknown"),
         ("[pools]\nneutral = []\n", 2, "pools.neutral", "choose from positive, negative"),
         ("[attacks]\nnf4 = { bits = 4 }\n", 2, "attacks.nf4.bits", "unknown key: remove it"),
-        ("[attacks]\nrelearn = {}\nprune = {}\n", 3, "attacks.prune", "choose from nf4, relearn"),
+        ("[attacks]\nrelearn = {}\nprune = {}\n", 3, "attacks.prune", "choose from nf4, int8, relearn"),
         ("[lmlm]\nretriever.topk = 1\n", 2, "lmlm.retriever.topk", "did you mean 'top_k'?"),
         ("[localization]\ntasks = ['a', 'b', 'a']\n", 2, "localization.tasks", "'a' is there twice: keep one"),
         ("[localization]\ntasks = ['a']\ntask_limit = 0\n", 3, "localization.task_limit", "is 0: it must be greater"),
@@ -200,7 +200,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[thresholds]\n'depth.score' = '1'\n", 2, 'thresholds."depth.score"', "it must be a valid number"),
         ("[thresholds]\n'depth.score' = true\n", 2, 'thresholds."depth.score"', "is true: it must be"),
         # checkpoints
-        ("[bypass]\nmodels.x = { model = 'a', quantization = 'int8' }\n", 2, "bypass.models.x.quantization", "'nf4'"),
+        ("[bypass]\nmodels.x = { model = 'a', quantization = 'int3' }\n", 2, "bypass.models.x.quantization", "'nf4'"),
         ("[candidates]\nx.model = 'a'\nx.dtype = 'fp16'\n", 3, "candidates.x.dtype", "'float32', 'bfloat16' or '"),
         ("[candidates.x]\nmodel = 'runs/npo'\nrevision = 'a'\n", 3, "candidates.x.revision", "is a folder: "),
         ("[candidates]\nx = ''\n", 2, "candidates.x", "is empty"),
@@ -345,7 +345,7 @@ SPECS = st.fixed_dictionaries(
     {"model": st.sampled_from(["runs/npo", "./runs/base", "zoo:full", "org/model", "gpt2", "_a/_b.c-1"])},
     optional={
         "adapter": st.sampled_from(["runs/lora", "org/lora"]),
-        "quantization": st.just("nf4"),
+        "quantization": st.sampled_from(["nf4", "int8"]),
         "dtype": st.sampled_from(["float32", "bfloat16", "float16"]),
     },
 )

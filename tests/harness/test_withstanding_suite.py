@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,24 @@ def test_a_table_that_cannot_be_is_told_in_a_line(table: str, told: str, bench: 
     refused = bench.refused(SUITE)
     assert told in refused
     assert "uds.toml" in refused
+
+
+def test_prompts_are_asked_of_every_model_and_change_none(bench: Bench) -> None:
+    facts = [json.loads(line) for line in (bench.models / "facts.jsonl").read_text().splitlines()]
+    rows = [{"fact": f["id"], "question": f"Say it: {f['question']}"} for f in facts if f["split"] == "forget"]
+    (bench.folder / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    bench.manifest(["retain3"], more="[attacks]\nprefix = {}\nasked = { questions = 'mine.jsonl' }\n")
+    ran = bench.run(SUITE)
+    assert set(ran.claims) == {f"depth.withstands.{name}[retain3]" for name in ("prefix", "asked")}
+    told = ran.claims["depth.withstands.prefix[retain3]"]
+    assert told["observed"] == 0
+    assert {one["name"]: one["observed"] for one in told["controls"]}["full, attacked alike"] > 0.5
+    assert all(count == 1 for count in ran.report["loads"].values()), "each model is loaded once"
+
+
+def test_a_line_of_ones_own_questions_that_asks_nothing_is_told_before_anything_is_scored(bench: Bench) -> None:
+    (bench.folder / "mine.jsonl").write_text('{"fact": "nobody", "question": "Who is it?"}\n')
+    bench.manifest(["retain3"], more="[attacks]\nasked = { questions = 'mine.jsonl' }\n")
+    assert "mine.jsonl, line 1: key 'fact' is 'nobody'" in bench.refused(SUITE)
+    bench.manifest(["retain3"], more="[attacks]\nasked = {}\n")
+    assert "attacks.asked.questions" in bench.refused(SUITE)

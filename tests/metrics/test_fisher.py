@@ -262,14 +262,13 @@ def nf4(folder: Path, adapter: Path | None = None) -> Any:
     return load(CheckpointSpec(str(folder), None if adapter is None else str(adapter), quantization="nf4"))
 
 
-def test_nf4_gradients_are_those_of_what_its_weights_stand_for(saved: tuple[Path, Path]) -> None:
-    from bitsandbytes.nn.modules import Linear4bit
+@pytest.mark.parametrize("form", ["nf4", "int8"])
+def test_gradients_of_codes_are_those_of_what_they_stand_for(form: Any, saved: tuple[Path, Path]) -> None:
+    from uds_bench.checkpoints.quantization import QUANTIZED, dequantized
 
-    from uds_bench.checkpoints.quantization import dequantized
-
-    quantized = nf4(saved[0])
+    quantized = load(CheckpointSpec(str(saved[0]), quantization=form))
     meant = {
-        name: dequantized(module) for name, module in quantized.model.named_modules() if isinstance(module, Linear4bit)
+        name: dequantized(module) for name, module in quantized.model.named_modules() if isinstance(module, QUANTIZED)
     }
     assert len(meant) == 21
     same_gradients(quantized, meant)

@@ -34,12 +34,16 @@ TEXTS = WORDS.map(" ".join)
 def said(texts: Mapping[str, Sequence[str]], facts: FactSet = FACTS) -> Any:
     """A subject whose generations are given, by the words that were put into its mouth."""
     forget = facts.split("forget")
-    return SimpleNamespace(
+    found = SimpleNamespace(
         checkpoint=SimpleNamespace(tokenizer=TOKENIZER),
         facts=forget,
+        spans=forget,
+        asking=None,
         generations=lambda start="", form="original": texts.get(f"{form} {start}".strip(), texts[start]),
         questions=lambda start="", form="original": [encode_question(TOKENIZER, f.question, start) for f in forget],
     )
+    found.replies = lambda: Subject.replies(found)
+    return found
 
 
 @cache

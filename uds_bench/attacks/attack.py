@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from uds_bench.attacks.teaching import Teaching
     from uds_bench.checkpoints import Checkpoint, CheckpointSpec
     from uds_bench.facts import FactSet
+    from uds_bench.facts.asking import Asking
 
 NONE = "none"
 """The name of no attack at all."""
@@ -24,7 +25,8 @@ class Attack:
 
     `settings` are all that the change depends on beside the facts that it is `teaching`; `version` rises when its code
     changes what comes out. `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
-    `remark`: what is to be said with every verdict under it.
+    `remark`: what is to be said with every verdict under it. `asking`: how facts are asked, of an attack that leaves
+    checkpoints as they are, and whose `apply` refuses.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Attack:
     needs: tuple[str, ...] = ()
     teaching: Teaching | None = None
     remark: str = ""
+    asking: Asking | None = None
 
     @property
     def key(self) -> str:
@@ -42,13 +45,24 @@ class Attack:
         return content_key([self.name, self.version, self.settings])
 
     def key_on(self, facts: FactSet) -> str:
-        """The same with what is taught and judged: scores under a model that learned other facts are other scores."""
+        """The same with what is asked, or taught and judged: a model that learned other facts has other scores."""
+        if self.asking is not None:
+            ways = self.asking.ways(facts)
+            return content_key([self.key, {id: [[w.question, w.opening] for w in own] for id, own in ways.items()}])
         if self.teaching is None:
             return self.key
         return content_key([self.key, self.teaching.taught(facts).digest, self.teaching.judged(facts).digest])
 
+    def check(self, facts: FactSet) -> None:
+        """Raises FactError where it was written for other facts than all of a manifest's."""
+        if self.asking is not None and self.asking.check is not None:
+            self.asking.check(facts)
+
     def judged(self, facts: FactSet) -> FactSet:
         """The facts by which the attack is judged."""
+        if self.asking is not None:
+            ways = self.asking.ways(facts)
+            return facts.where(lambda fact: fact.id in ways)
         return facts.split("forget") if self.teaching is None else self.teaching.judged(facts)
 
 

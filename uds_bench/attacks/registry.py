@@ -6,14 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from uds_bench.attacks import prompts
 from uds_bench.attacks.attack import Attack
-from uds_bench.attacks.nf4 import nf4
+from uds_bench.attacks.quantize import int8, nf4
 from uds_bench.attacks.relearn import LR, relearn
 from uds_bench.attacks.worst_case import worst_relearn
 from uds_bench.errors import ConfigurationError, did_you_mean
 
 ATTACKS: dict[str, Callable[..., Attack]] = {
     "nf4": nf4,
+    "int8": int8,
     "relearn": relearn,
     "relearn_half": partial(relearn, share=0.5, name="relearn_half"),
     "relearn_retain": partial(relearn, data="retain", name="relearn_retain"),
@@ -21,6 +23,13 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     # Ten times the published rate: an adapter takes more (Hu et al. 2022 train GPT-2 by one at 2e-4).
     "relearn_lora": partial(relearn, rank=16, lr=10 * LR, name="relearn_lora"),
     "relearn_worst": worst_relearn,
+    "reworded": prompts.reworded,
+    "prefix": prompts.prefix,
+    "few_shot": prompts.few_shot,
+    "alias": prompts.alias,
+    "indirect": prompts.indirect,
+    "asked": prompts.asked,
+    "sampled": prompts.sampled,
 }
 
 

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
+from uds_bench.checkpoints.compressed import load_as_weights, require_readable_form
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
@@ -75,10 +76,11 @@ def inspect(spec: CheckpointSpec) -> None:
     """Check what the files of `spec` tell without the model that they make.
 
     Raises CheckpointError for files that are missing, truncated or no configuration, weights that are NaN, infinite or
-    stored quantized, a tokenizer that cannot be read or is larger than the vocabulary, and an adapter of another base.
+    stored quantized in a form that is not read, a tokenizer that cannot be read or is larger than the vocabulary, and
+    an adapter of another base.
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
-    _plain_config(folders.model, spec)
+    _readable_config(folders.model, spec)
     _check_vocabulary(read_tokenizer(spec), rows, spec)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
@@ -108,20 +110,21 @@ def tokenizer_in(folder: Path, name: str) -> Any:
 
 
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
-    config, files = _plain_config(folder, spec), weight_files(folder)
+    config, files = _readable_config(folder, spec), weight_files(folder)
     dtype = getattr(torch, dtype_name(spec, device))
     options = placement(spec, files, dtype, device)
     if spec.quantization:
         require(f"{spec.quantization} of {spec.model}", "bitsandbytes")
-        for path in files:  # NF4 would hide a NaN in its codes
+        for path in files:  # codes would hide a NaN
             check_finite(path)
         from uds_bench.checkpoints.quantization import (
             check_quantized,
             compute_plainly,
-            nf4,
+            quantization_config,
         )  # slow to import, like PEFT
 
-        options["quantization_config"] = nf4(dtype)
+        options["quantization_config"] = quantization_config(spec.quantization, dtype)
+    load_as_weights(config)
     try:
         loader: Any = AutoModelForCausalLM
         model, report = loader.from_pretrained(
@@ -151,17 +154,13 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
     if spec.quantization:
         compute_plainly(model)
-        check_quantized(find_anatomy(model))
+        check_quantized(find_anatomy(model), spec.quantization)
     return model
 
 
-def _plain_config(folder: Path, spec: CheckpointSpec) -> Any:
+def _readable_config(folder: Path, spec: CheckpointSpec) -> Any:
     config = read_config(folder)
-    if getattr(config, "quantization_config", None) is not None:
-        raise CheckpointError(
-            f"checkpoint {spec.model} is stored quantized (quantization_config in {folder / 'config.json'}): "
-            'name the full weights, with quantization = "nf4" where wanted'
-        )
+    require_readable_form(config, folder, spec)
     return config
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import torch
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-Quantization = Literal["nf4"]
+Quantization = Literal["nf4", "int8"]
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def _differentiable(model: Checkpoint, which: slice) -> Iterator[list[list[nn.Pa
             "memory, or leave out metrics of gradients (fisher)"
         )
     wanted = {id(p): p.requires_grad for p in model.model.parameters()}
-    swapped = [] if model.spec.quantization is None else _dequantize(model.anatomy.blocks)
+    swapped = [] if model.spec.quantization is None else _dequantize(model.anatomy.blocks, model.model.dtype)
     blocks = [_matrices(block) for block in model.anatomy.blocks[which]]
     try:
         model.model.requires_grad_(False)
@@ -206,19 +206,17 @@ def block_sizes(model: Checkpoint) -> list[int]:
         return [sum(weight.numel() for weight in block) for block in blocks]
 
 
-def _dequantize(blocks: Sequence[nn.Module]) -> list[tuple[nn.Module, str, nn.Module]]:
-    """Put plain layers in the place of 4-bit ones, whose weights have no gradient; returns what stood where."""
-    from bitsandbytes.nn.modules import Linear4bit  # takes seconds to import
-
-    from uds_bench.checkpoints.quantization import dequantized
+def _dequantize(blocks: Sequence[nn.Module], dtype: torch.dtype) -> list[tuple[nn.Module, str, nn.Module]]:
+    """Put plain layers in the place of quantized ones, whose weights have no gradient; returns what stood where."""
+    from uds_bench.checkpoints.quantization import QUANTIZED, compute_dtype, dequantized  # takes seconds to import
 
     found: list[tuple[nn.Module, str, nn.Module]] = []
     for block in blocks:
         for parent in list(block.modules()):
             for name, child in list(parent.named_children()):
-                if isinstance(child, Linear4bit):
+                if isinstance(child, QUANTIZED):
                     plain = nn.Linear(child.in_features, child.out_features, bias=False, device="meta")
-                    plain.weight = nn.Parameter(dequantized(child).to(child.compute_dtype or torch.float32))
+                    plain.weight = nn.Parameter(dequantized(child).to(compute_dtype(child) or dtype))
                     plain.bias = child.bias
                     setattr(parent, name, plain)
                     found.append((parent, name, child))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from uds_bench.facts import Form, name_matching, spanned
+from uds_bench.facts import name_matching, spanned
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
-from uds_bench.storage import content_key
+
+NOT_ASKED = "not asked by this attack"
 
 
 def says(text: str, entity: str) -> bool:
@@ -34,21 +35,20 @@ def _compute(subject: Subject, variant: str) -> Measured:
         right = subject.said()
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.target().rendered})
-    asked: list[Form] = ["original"]
-    if any(fact.paraphrased_question is not None for fact in facts):
-        asked.append("paraphrased")
-    replies = zip(*(subject.generations(form=form) for form in asked), strict=True)
-    said = {fact.id: told for fact, told in zip(subject.facts, replies, strict=True)}
+    said, rendered = subject.replies()
     values = []
     for fact in facts:
-        told = said[fact.id]
+        told = said.get(fact.id, ())
         giving = [reply for reply in told if says(reply, fact.entity)]
-        values.append(FactValue(fact.id, float(bool(giving)), detail={"answer": (giving or told)[0]}))
-    return Measured(values, {"rendered": content_key([subject.questions(form=form) for form in asked])})
+        value = float(bool(giving)) if told else None
+        detail = {"answer": (giving or told)[0]} if told else {}
+        values.append(FactValue(fact.id, value, None if told else NOT_ASKED, detail))
+    return Measured(values, {"rendered": rendered})
 
 
 # prefixed: after the fact's prefix, every entity token is the greedy one, so greedy decoding says the entity;
-# free: the entity stands anywhere in the greedy answer to the bare question, or to its paraphrase where there is one.
+# free: the entity stands anywhere in the greedy answer to the bare question, or to its paraphrase where there is one;
+# under an attack that asks otherwise, anywhere in one of the replies to that.
 METRIC = Metric(
     "entity_accuracy",
     "knowledge",
@@ -59,4 +59,5 @@ METRIC = Metric(
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),
     counts_choices=True,
+    asked=frozenset({"free"}),
 )

@@ -29,9 +29,10 @@ from uds_bench.facts import (
     stop_tokens,
     tokenizer_key,
 )
+from uds_bench.facts.asking import Asking
 from uds_bench.inference.answers import AnswerScores, score_answers
 from uds_bench.inference.basis_map import Alignment, align, block_states
-from uds_bench.inference.generation import generate_greedily
+from uds_bench.inference.generation import generate_greedily, sample, words
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, Reading
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
@@ -191,11 +192,18 @@ class ReferenceModels:
 class Subject:
     """One loaded checkpoint under measurement, with the references that a metric may need: all that a metric may ask.
 
-    `role`: the reference that it is itself, whose readings are taken once for all candidates.
+    `role`: the reference that it is itself, whose readings are taken once for all candidates. `asking`: how facts are
+    asked, where it is not by their own questions.
     """
 
-    def __init__(self, checkpoint: Checkpoint, references: ReferenceModels, role: Reference | None = None) -> None:
-        self.checkpoint, self.references, self._role = checkpoint, references, role
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        references: ReferenceModels,
+        role: Reference | None = None,
+        asking: Asking | None = None,
+    ) -> None:
+        self.checkpoint, self.references, self._role, self.asking = checkpoint, references, role, asking
         self._readings: dict[Patching, Reading] = {}
         self._alignments: dict[str, Alignment] = {}
         self._answers: dict[tuple[Form, Part], list[list[AnswerScores]]] = {}
@@ -255,6 +263,36 @@ class Subject:
             answers |= dict(zip(new, generate_greedily(self.checkpoint, new, LONGEST, stops=stops), strict=True))
             self._generations[place] = [answers[prompt] for prompt in prompts]
         return self._generations[place]
+
+    def replies(self) -> tuple[dict[str, list[str]], str]:
+        """All that is said of each fact to be forgotten, by its id, and a digest of how it was asked.
+
+        By their own questions a fact has the greedy reply to its question, and to its paraphrase where one has any.
+        """
+        if self.asking is None:
+            forms: list[Form] = ["original"]
+            if any(fact.paraphrased_question is not None for fact in self.spans):
+                forms.append("paraphrased")
+            found = zip(*(self.generations(form=form) for form in forms), strict=True)
+            rendered = content_key([self.questions(form=form) for form in forms])
+            return {fact.id: list(said) for fact, said in zip(self.facts, found, strict=True)}, rendered
+        asking, tokenizer, date = self.asking, self.checkpoint.tokenizer, self.references.all_facts.date_string
+        ways = [(id, way) for id, own in asking.ways(self.references.all_facts).items() for way in own]
+        prompts = [encode_question(tokenizer, way.question, way.opening, date) for _, way in ways]
+        stops = stop_tokens(tokenizer)
+        if asking.samples:
+            places: Sequence[int] = [at for at in range(len(ways)) for _ in range(asking.samples)]
+            # The first draws of a question are the same, however many there are, and whatever else is asked.
+            keys = [f"{asking.seed}/{id}/{way.question}/{nth}" for id, way in ways for nth in range(asking.samples)]
+            asked = [prompts[at] for at in places]
+            drawn = sample(self.checkpoint, asked, keys, LONGEST, asking.temperature, stops=stops)
+            texts = [words(tokenizer, one) for one in drawn]
+        else:
+            places, texts = range(len(ways)), generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
+        told: dict[str, list[str]] = {}
+        for at, text in zip(places, texts, strict=True):
+            told.setdefault(ways[at][0], []).append(text)
+        return told, content_key(prompts)
 
     def questions(
         self, opening: str = "", split: Part = "forget", form: Form = "original"

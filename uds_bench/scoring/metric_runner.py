@@ -128,7 +128,13 @@ class MetricRunner(ScoreRunner):
 
     def _evaluator(self, request: ScoreRequest) -> MetricEvaluator:
         metric = find_metric(request.metric)
-        return MetricEvaluator(metric, metric.variant(request.variant), self.units(metric), self)
+        variant = metric.variant(request.variant)
+        if request.attack != NONE and self.attack(request.attack).asking is not None and variant not in metric.asked:
+            raise ConfigurationError(
+                f"{request.attack} asks facts in other words, which {metric.name}[{variant}] does not read: "
+                "entity_accuracy[free] does"
+            )
+        return MetricEvaluator(metric, variant, self.units(metric), self)
 
     def _attack_key(self, name: str) -> str:
         if name not in self._attack_keys:  # what is taught is looked through for what is judged
@@ -157,6 +163,8 @@ class MetricRunner(ScoreRunner):
             # the stored reading that every candidate is held against.
             same = "full" in self.specs and self.digest("full") == self.digest(name)
             return Subject(self.loaded(name), self._yardstick(), "full" if same else None)
+        if (asking := self.attack(request.attack).asking) is not None:
+            return Subject(self.loaded(name), self._yardstick(), asking=asking)
         check_shapes(name, self.specs)
         return Subject(self._attacked(request, self.facts), self._yardstick())
 

@@ -57,7 +57,8 @@ class ScoreRequest:
 class ScoreRunner:
     """Scores of named checkpoints by one evaluator, from the store where they are, else computed and stored.
 
-    `asked`: the scores that were wanted so far; `loads`: how often each checkpoint was loaded.
+    `asked`: the scores that were wanted so far; `loads`: how often each checkpoint was loaded. `taught`: the facts that
+    attacks teach of.
     """
 
     first: Sequence[str] = ()
@@ -71,7 +72,9 @@ class ScoreRunner:
         device: str = "cpu",
         attacks: Mapping[str, Attack] | None = None,
         crew: WorkerPool | None = None,
+        taught: FactSet | None = None,
     ) -> None:
+        self._taught = FactSet(()) if taught is None else taught
         self.specs, self.evaluator, self.store, self.device = dict(specs), evaluator, store, device
         self.attacks = attacks or {}
         self.loads: Counter[str] = Counter()
@@ -237,11 +240,12 @@ class ScoreRunner:
     @property
     def _like(self) -> Any:
         """What gives another process its like."""
-        return partial(ScoreRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
+        given = (self.specs, self.evaluator, self.store, self.device, self.attacks)
+        return partial(ScoreRunner, *given, taught=self._taught)
 
     def _attack_key(self, name: str) -> str:
         """What names an attack and all that it depends on."""
-        return self.attack(name).key
+        return self.attack(name).key_on(self._taught) if self._taught else self.attack(name).key
 
     def _evaluator(self, request: ScoreRequest) -> Evaluator:
         found: Evaluator = self.evaluator
@@ -271,7 +275,7 @@ class ScoreRunner:
     def _attacked(self, request: ScoreRequest, facts: FactSet | None = None) -> Checkpoint:
         self.loads[request.place] += 1
         spec = self.spec(request.checkpoint)
-        return self.attack(request.attack).apply(spec, self.device, FactSet(()) if facts is None else facts)
+        return self.attack(request.attack).apply(spec, self.device, self._taught if facts is None else facts)
 
     def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.attacks.few_bits import few_bits
-from uds_bench.attacks.nf4 import nf4
+from uds_bench.attacks.quantize import nf4
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.association import power, summary
 from uds_bench.audits.association.asking import Asking
@@ -20,10 +20,11 @@ from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.facts import FactSet
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.properties import Property
-from uds_bench.facts.subjects import Person
+from uds_bench.facts.subjects import Person, stated
 from uds_bench.retrieval.encoder import encoder_of
 from uds_bench.retrieval.settings import MINILM
 from uds_bench.scores import Score
@@ -75,8 +76,8 @@ class AssociationAudit(AuditRun):
     """What the models of a manifest's [association] hold of its people, by way of asking.
 
     `asked`: of all models, everything. `held out`: in phrasings that no forget set is made of, and `nf4`: in four bits,
-    of candidates and what they are held against. `attacked`: of the model under attacks, of whom it may have heard;
-    `context`: the same people behind other facts of theirs and without.
+    of candidates and what they are held against, as under each attack of the section. `attacked`: of the model under
+    attacks, of whom it may have heard; `context`: the same people behind other facts of theirs and without.
     """
 
     def __init__(self, section: Association, probe_set: ProbeSet, ways: Mapping[str, Way]) -> None:
@@ -125,6 +126,7 @@ class AssociationAudit(AuditRun):
             "asked": True,
             "held out": judged and bool(self.probe_set.held_out),
             "nf4": judged and self.section.nf4,
+            **dict.fromkeys(self.section.attacked(), judged),
         }
         return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
 
@@ -186,6 +188,13 @@ def notes(session: Session) -> list[str]:
     return [f"{NAME}.{claim}: {power.told(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
 
 
+def others(probe_set: ProbeSet) -> FactSet:
+    """What is true of people who are not to be forgotten, in the first phrasing of each property. Values are shared by
+    people, so that none is left out: what that tells of those who ask, it tells of people never seen as well."""
+    known = (one for one in probe_set.kept if not isinstance(one.told, Worded))
+    return FactSet(stated(one.subject, one.told, value, "retain") for one in known for value in one.candidates.truths)
+
+
 def audit_of(
     section: Association,
     probe_set: ProbeSet,
@@ -196,12 +205,14 @@ def audit_of(
     crew: WorkerPool,
 ) -> AssociationAudit:
     """The audit of some checkpoints, outside a run too."""
+    chosen = section.chosen_attacks()
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
+    taught = others(probe_set) if chosen else None
 
     def runner(variant: str, asked: Sequence[ProbeItem], asking: Asking | None = None) -> ScoreRunner:
         evaluator = AssociationEvaluator(tuple(asked), section.alpha, variant, asking)
-        return ScoreRunner(specs, evaluator, store, device, attacks, crew)
+        return ScoreRunner(specs, evaluator, store, device, attacks | chosen, crew, taught)
 
     names = list(names)
     sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
@@ -217,6 +228,7 @@ def audit_of(
             runner("seen", probe_set.seen),
             [ScoreRequest("model", attack=name) for name in attacks],
         ),
+        **{name: Way(probe_set, plain, [ScoreRequest(one, attack=name) for one in beside]) for name in chosen},
         "context": Way(ProbeSet(behind), runner("context", behind), [ScoreRequest("model")]),
     }
     return AssociationAudit(section, probe_set, ways)

@@ -91,15 +91,20 @@ def plan_of(session: Session) -> list[ScoreRequest]:
 def needed(session: Session) -> list[str]:
     """The checkpoints of planned scores, and the references: every metric's yardstick, whether or not a test asks for
     a score of theirs."""
-    plan = plan_of(session)
+    plan, section = plan_of(session), session.manifest.of(Depth)
     if any(request.metric in KEEPING and request.variant in (None, "aligned") for request in plan):
         facts = session.data(NAME)
         try:
             kept_facts(facts)
         except ConfigurationError as error:
             raise session.manifest.document.error(("facts", "source"), str(error)) from None
+    if plan and section.attacked():
+        try:
+            section.chosen_attacks(session.data(NAME))
+        except UdsError as error:
+            raise session.manifest.document.error(("attacks",), str(error)) from None
     wanted = {"full", "retain", *(request.checkpoint for request in plan)} if plan else set()
-    return [name for name in session.manifest.of(Depth).checkpoints() if name in wanted]
+    return [name for name in section.checkpoints() if name in wanted]
 
 
 def open(session: Session) -> DepthAudit:
@@ -165,19 +170,22 @@ def plan_requests(
     """The scores that the selected tests ask for, as far as the manifest has the attacks and splits for them.
 
     A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
-    are full, retain, nested, pools, candidates (those that selected tests speak of), every_candidate (with those of the
-    sweep), and every_component: these too, where the manifest asks for the parts of a block.
+    are full, retain, nested, pools, knower and stranger (the first of each pool, else full and retain), candidates
+    (those that selected tests speak of), every_candidate (with those of the sweep), and every_component: these too,
+    where the manifest asks for the parts of a block.
     """
     groups = {
         "full": ["full"],
         "retain": ["retain"],
         "nested": list(section.nested),
+        "knower": [section.knower],
+        "stranger": [section.stranger],
         "pools": [*section.pools.positive, *section.pools.negative],
         "candidates": list(dict.fromkeys(candidates)),
         "every_candidate": list(section.unlearned),
         "every_component": list(section.unlearned) if section.wants_components else [],
     }
-    attacks = {NONE, *section.chosen_attacks()}
+    attacks = {NONE, *section.attacked()}
     requests: dict[ScoreRequest, None] = {}
     for metric, of, under in _requested(marks):
         name, _, variant = metric.rstrip("]").partition("[")

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.audit import NAME, read
-from uds_bench.audits.depth.section import Depth
+from uds_bench.audits.depth.section import PROMPTS, Depth
 from uds_bench.audits.score_job import Job
 from uds_bench.console.options import chosen
 from uds_bench.facts import FactSet, Split
 from uds_bench.manifest.manifest import Manifest
 from uds_bench.metrics import METRICS
+from uds_bench.metrics.metric import Metric
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.storage import StorePlace
 
@@ -24,13 +25,13 @@ def read_job(
     facts = read(section)
     asked = chosen(metrics, METRICS, "--metrics")
     left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
-    known, specs = section.chosen_attacks(), section.checkpoints()
+    known, specs = section.chosen_attacks(facts), section.checkpoints()
     wanted = [
         (METRICS[name], variant, attack)
         for attack in chosen(attacks, (NONE, *known), "--attacks")
         for name in asked
         if name not in left_out
-        for variant in METRICS[name].variants[: None if variants else 1]
+        for variant in _forms(METRICS[name], attack in PROMPTS, variants, bool(metrics))
     ]
     names = chosen(checkpoints, specs, "--checkpoints")
     requests = {
@@ -39,6 +40,14 @@ def read_job(
         if name in names
     }
     return Job(specs, known, facts, requests, store, device, left_out)
+
+
+def _forms(metric: Metric, is_prompt: bool, every: bool, named: bool) -> Iterable[str]:
+    """The variants that are scored: of what is asked otherwise, those that read it; a metric that has none of these is
+    refused where somebody names it."""
+    if is_prompt and (metric.asked or not named):
+        return [variant for variant in metric.variants if variant in metric.asked]
+    return metric.variants[: None if every else 1]
 
 
 def _lacking(splits: Iterable[Split], facts: FactSet) -> str:

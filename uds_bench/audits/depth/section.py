@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, PlainValidator, field_serializer
 
@@ -11,13 +11,25 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import FactError
 from uds_bench.facts.chat import require_date
 from uds_bench.manifest import locate
+from uds_bench.manifest.attack_tables import (
+    Asked,
+    FewShot,
+    Prompt,
+    Quantize,
+    Relearn,
+    RelearnHalf,
+    RelearnLora,
+    RelearnWorst,
+    Sampled,
+)
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
 from uds_bench.manifest.toml import Keys, TomlDocument
-from uds_bench.manifest.types import Checkpoint, Checkpoints, Count, File, Pool, Positive, located, written
+from uds_bench.manifest.types import Checkpoint, Checkpoints, File, Pool, located, written
 
 if TYPE_CHECKING:
     from uds_bench.attacks import Attack
+    from uds_bench.facts import FactSet
 
 
 def _option(value: Any) -> int | str:
@@ -72,48 +84,30 @@ class Pools(Table):
     negative: Pool = Field(default_factory=dict)
 
 
-class Nf4(Table):
-    """The NF4 attack has nothing to set."""
-
-
-class Relearn(Table):
-    """What the manifest sets of the relearning attack; None leaves it to the attack."""
-
-    epochs: Count | None = None
-    lr: Positive | None = None
-    batch_size: Count | None = None
-    precision: Literal["float32", "load"] | None = None
-
-
-class RelearnHalf(Relearn):
-    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
-
-    share: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class RelearnLora(Relearn):
-    """As `Relearn`; `rank`: of the adapter that is trained."""
-
-    rank: Count | None = None
-
-
-class RelearnWorst(RelearnHalf):
-    """As `RelearnHalf`, with every rate and number of epochs that is tried."""
-
-    epochs: Annotated[tuple[Count, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
-    lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
-
-
 class Attacks(Table):
     """The attacks to run: those whose table is there."""
 
-    nf4: Nf4 | None = None
+    nf4: Quantize | None = None
+    int8: Quantize | None = None
     relearn: Relearn | None = None
     relearn_half: RelearnHalf | None = None
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
     relearn_lora: RelearnLora | None = None
     relearn_worst: RelearnWorst | None = None
+    reworded: Prompt | None = None
+    prefix: Prompt | None = None
+    few_shot: FewShot | None = None
+    alias: Prompt | None = None
+    indirect: Prompt | None = None
+    asked: Asked | None = None
+    sampled: Sampled | None = None
+
+
+PROMPTS = ("reworded", "prefix", "few_shot", "alias", "indirect", "asked", "sampled")
+"""The attacks that leave checkpoints as they are and ask otherwise."""
+CHANGES = tuple(name for name in Attacks.model_fields if name not in PROMPTS)
+"""The attacks that change checkpoints."""
 
 
 class Metrics(Table):
@@ -190,6 +184,16 @@ class Depth(Section):
         return f"[pools] {', '.join(keys)}" if keys and self.references and self.references.retain else ""
 
     @property
+    def knower(self) -> str:
+        """Another model that knows where there is one, else the full model."""
+        return next(iter(self.pools.positive), "full")
+
+    @property
+    def stranger(self) -> str:
+        """Another model that never knew where there is one, else the retain model."""
+        return next(iter(self.pools.negative), "retain")
+
+    @property
     def nested(self) -> dict[str, CheckpointSpec]:
         """Models between full and retain, in the order of the file."""
         return {} if self.references is None else self.references.nested
@@ -199,12 +203,19 @@ class Depth(Section):
         """The models that metrics are judged on: candidates, then the sweep."""
         return {**self.candidates, **self.sweep}
 
-    def chosen_attacks(self) -> dict[str, Attack]:
-        """The attacks that the file names, with its settings."""
+    def chosen_attacks(self, facts: FactSet | None = None) -> dict[str, Attack]:
+        """The attacks that the file names, with its settings; of `facts`, those that are written for them.
+
+        Raises FactError where one is not.
+        """
         from uds_bench.attacks import find_attack
 
         settings = self.attacks.model_dump(exclude_none=True)
-        return {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        found = {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        if facts is not None:
+            for attack in found.values():
+                attack.check(facts)
+        return found
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
         """Where each checkpoint stands in the file, and its name."""

@@ -43,6 +43,26 @@ def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
     return Rate(mean, paired_interval(differences, [cluster for _, cluster in pairs]))
 
 
+def untold(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
+    """The facts that a model that never knew does not tell: by what luck tells of enough replies nobody is known.
+
+    Args:
+        never_knew: Its scores in each form, 0 or 1 a fact.
+        judged: Ids of the facts that count.
+
+    Returns:
+        Of these, the ids of those that it does not tell.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> facts = [SimpleNamespace(id=id, value=value, cluster=id) for id, value in (("a", 0.0), ("b", 1.0))]
+        >>> untold([SimpleNamespace(scored=facts)], ["a", "b"])
+        {'a'}
+    """
+    told = _told(never_knew)
+    return {id for id in judged if not (id in told and told[id][0] > 0)}
+
+
 def as_share(found: Rate, known: Rate) -> Rate:
     """What is told after an attack, as a share of what there was to forget.
 
@@ -59,7 +79,34 @@ def as_share(found: Rate, known: Rate) -> Rate:
         >>> as_share(rate, Rate(0.5, Interval(0.25, 0.75, "by hand", 9)))
         Rate(value=0.5, interval=Interval(low=0.25, high=1.0, method='by hand', units=9))
     """
-    whole = known.value if known.interval.low > 0 else math.nan
+    return _over(found, known.value if known.interval.low > 0 else math.nan)
+
+
+def lost(before: Score, after: Score) -> Rate:
+    """How much of what a model answered an attack took: a model that it broke withstands nothing.
+
+    Args:
+        before: Of facts to be kept, 0 to 1 each, higher is better.
+        after: The same under the attack.
+
+    Returns:
+        0 where as much is answered, 1 where nothing is, below 0 where more is; NaN where too few are scored, or
+        nothing was answered before.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def score(*values):
+        ...     facts = [SimpleNamespace(id=str(at), value=v, cluster=str(at)) for at, v in enumerate(values)]
+        ...     return SimpleNamespace(scored=facts, per_fact=facts)
+        >>> lost(score(1, 0.5), score(0.5, 0.25)).value
+        0.5
+    """
+    values = [value for value, _ in _told([before]).values()]
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return _over(told_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
+
+
+def _over(found: Rate, whole: float) -> Rate:
     low, high = found.interval.low / whole, found.interval.high / whole
     return Rate(found.value / whole, replace(found.interval, low=low, high=high))
 

@@ -16,8 +16,10 @@ from uds_bench.audits.localization.rates import ItemShares
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.weights import WeightScores, weigh
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, resolve
+from uds_bench.checkpoints.compressed import stored_form
 from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.source import read_config
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import encode_answer, encode_questions, stop_tokens
@@ -194,7 +196,13 @@ def folder(spec: CheckpointSpec) -> Path:
         raise ConfigurationError(
             f"localization reads weights as they lie in files, and {spec.model} {what}: merge it first"
         )
-    return resolve(spec).model
+    found = resolve(spec).model
+    if form := stored_form(read_config(found)):
+        raise ConfigurationError(
+            f"localization reads weights as they lie in files, and {spec.model} is stored by {form}: name the full "
+            "weights"
+        )
+    return found
 
 
 def rules(tokenizer: Any) -> str:

@@ -1,13 +1,15 @@
-"""NF4 as an attack is loading with NF4, and what is quantized already is refused."""
+"""Quantization as an attack is loading with it, and what is quantized already is refused."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from families import PROBE
 
-from uds_bench.attacks import ATTACKS, find_attack
+from uds_bench.attacks import find_attack
+from uds_bench.audits.depth.section import CHANGES
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import FactSet
@@ -21,16 +23,17 @@ def logits(checkpoint: Checkpoint) -> torch.Tensor:
     return found
 
 
+@pytest.mark.parametrize(("form", "apart"), [("nf4", 1e-3), ("int8", 1e-4)])
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_it_is_loading_with_nf4(name: str, family: Family, forget: FactSet) -> None:
+def test_it_is_loading_with_it(name: str, form: Any, apart: float, family: Family, forget: FactSet) -> None:
     spec = family(name)
-    attacked = find_attack("nf4").apply(spec, "cpu", forget)
-    assert attacked.spec == replace(spec, quantization="nf4")
-    assert torch.equal(logits(attacked), logits(load(replace(spec, quantization="nf4"))))
-    assert not torch.allclose(logits(attacked), logits(load(spec)), atol=1e-3)
+    attacked = find_attack(form).apply(spec, "cpu", forget)
+    assert attacked.spec == replace(spec, quantization=form)
+    assert torch.equal(logits(attacked), logits(load(replace(spec, quantization=form))))
+    assert not torch.allclose(logits(attacked), logits(load(spec)), atol=apart)
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", CHANGES)
 def test_quantized_weights_are_refused(attack: str, family: Family, forget: FactSet) -> None:
     quantized = replace(family("llama"), quantization="nf4")
     with pytest.raises(CheckpointError, match=rf"llama is nf4.*{attack}.*full weights") as caught:

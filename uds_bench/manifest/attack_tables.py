@@ -1,0 +1,67 @@
+"""What a manifest sets of attacks, each in a table of its own; None leaves it to the attack."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from uds_bench.manifest.tables import Table
+from uds_bench.manifest.types import Count, File, Positive
+
+
+class Quantize(Table):
+    """Quantization has nothing to set."""
+
+
+class Relearn(Table):
+    """What the manifest sets of the relearning attack; None leaves it to the attack."""
+
+    epochs: Count | None = None
+    lr: Positive | None = None
+    batch_size: Count | None = None
+    precision: Literal["float32", "load"] | None = None
+
+
+class RelearnHalf(Relearn):
+    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
+
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+
+class RelearnLora(Relearn):
+    """As `Relearn`; `rank`: of the adapter that is trained."""
+
+    rank: Count | None = None
+
+
+class RelearnWorst(RelearnHalf):
+    """As `RelearnHalf`, with every rate and number of epochs that is tried."""
+
+    epochs: Annotated[tuple[Count, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
+    lr: Annotated[tuple[Positive, ...] | None, Field(strict=False, min_length=1)] = None  # type: ignore[assignment]
+
+
+class Prompt(Table):
+    """Facts are asked otherwise, and there is nothing to set."""
+
+
+class FewShot(Prompt):
+    """`shots`: questions with their answers before the one that is asked; `seed`: which ones."""
+
+    shots: Count | None = None
+    seed: int | None = None
+
+
+class Asked(Prompt):
+    """`questions`: a file of them, JSON lines of `fact`, `question` and perhaps `opening`."""
+
+    questions: File
+
+
+class Sampled(Prompt):
+    """`samples`: replies that are drawn of each question, at `temperature`, from `seed`."""
+
+    samples: Count | None = None
+    temperature: Positive | None = None
+    seed: int | None = None
