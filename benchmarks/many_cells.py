@@ -1,4 +1,4 @@
-"""What a score costs beside its own computing, by processes of this machine and by Ray; and a plan of many scores.
+"""What a score costs beside its own computing, by processes here, by Ray, in a bucket; and a plan of many scores.
 
 Cells are made (`tests/made_cells.py`): runner, store, leases and processes are real. `python benchmarks/many_cells.py`.
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "tests"), os
 
 import made_cells as made  # noqa: E402
 import psutil  # noqa: E402
+from s3_server import BUCKET, s3_server  # noqa: E402
 
 import uds_bench  # noqa: E402
+from uds_bench.storage import StorePlace  # noqa: E402
 
 SIZES = (300, 3_000)
 
@@ -36,21 +39,24 @@ def processor() -> float:
 def overhead(engine: str, count: int) -> dict[str, Any]:
     """Milliseconds a cell, by the clock and of the processor, and to read it again; seconds that processes start in."""
     folder = Path(tempfile.mkdtemp(prefix="many_cells"))
-    try:
+    place: StorePlace | None = None
+    with ExitStack() as running:
+        running.callback(shutil.rmtree, folder)
+        if engine == "bucket":
+            os.environ |= running.enter_context(s3_server()).environment() | {"UDS_BENCH_CACHE": str(folder)}
+            place = f"s3://{BUCKET}/scores"
         within = made.engine_of(engine, folder)
         start = time.perf_counter()
-        made.score_all(made.made_runner(folder / "few", made.names_of(8), within))
+        made.score_all(made.made_runner(folder / "few", made.names_of(8), within, store=place and f"{place}/few"))
         started = time.perf_counter() - start
         start, computed = time.perf_counter(), processor()
-        found = made.score_all(made.made_runner(folder, made.names_of(count), within))
+        found = made.score_all(made.made_runner(folder, made.names_of(count), within, store=place))
         took, computed = time.perf_counter() - start, processor() - computed
         assert all(isinstance(value, float) for value in found.values())
         assert set(made.times(folder).values()) == {1}
         start = time.perf_counter()
-        made.score_all(made.made_runner(folder, made.names_of(count), within))
+        made.score_all(made.made_runner(folder, made.names_of(count), within, store=place))
         read = time.perf_counter() - start
-    finally:
-        shutil.rmtree(folder)
     ms = {"clock": took, "processor": computed, "read again": read}
     told = {name: round(1e3 * seconds / count, 2) for name, seconds in ms.items()}
     return {"engine": engine, "cells": count, "ms a cell": told, "start s": round(started, 1)}

@@ -41,8 +41,8 @@ SHAPES = {
     "100m": Size(layers=12, width=768, inner=2048, vocabulary=0, heads=12, groups=12),
 }
 VOCABULARY = 4_000
-AUTHORS, EACH = 12, 6
-"""Of each split, and facts of each: those of the UDS authors' annotations come first."""
+AUTHORS, EACH = 8, 4
+"""Of each split, and facts of each."""
 RATE, BATCH = 3e-4, 12
 ATTACKS = "none,nf4,relearn"
 METRICS = "uds,spared,entity_accuracy,prob,rouge,em,es,mia_loss,mia_min_k,cka,fisher"
@@ -61,7 +61,7 @@ relearn = {}
 """
 
 
-def facts_of(folder: Path) -> FactSet:
+def facts_of(folder: Path, authors: int, each: int) -> FactSet:
     """Some authors of `forget10` and of `retain90`, some facts of each; the next authors of the latter are held out."""
     found = load_facts(folder, annotations=str(folder.parent / "uds" / "forget10_filtered.json"))
     splits = {"forget": ("forget",), "retain": ("retain", "holdout")}
@@ -69,16 +69,15 @@ def facts_of(folder: Path) -> FactSet:
     for source, dealt in splits.items():
         seen: dict[str, int] = {}
         for fact in found.split(source):
-            if fact.doubt is None and (fact.cluster in seen or len(seen) < AUTHORS * len(dealt)):
+            if fact.doubt is None and (fact.cluster in seen or len(seen) < authors * len(dealt)):
                 seen[fact.cluster] = seen.get(fact.cluster, 0) + 1
-                if seen[fact.cluster] <= EACH:
-                    kept.append(replace(fact, split=dealt[list(seen).index(fact.cluster) // AUTHORS]))
+                if seen[fact.cluster] <= each:
+                    kept.append(replace(fact, split=dealt[list(seen).index(fact.cluster) // authors]))
     return FactSet(kept)
 
 
-def make(folder: Path, size: str, minutes: float, data: Path, device: str) -> Figures:
+def make(folder: Path, size: str, minutes: float, facts: FactSet, device: str) -> Figures:
     """Facts, tokenizer, `full` and `retain` in a folder."""
-    facts = facts_of(data)
     write_facts(folder / "facts.jsonl", facts)
     tokenizer = byte_level_tokenizer([f"{fact.question} {fact.answer}" for fact in facts], VOCABULARY)
     shape = Size(**{**vars(SHAPES[size]), "vocabulary": len(tokenizer)})
@@ -97,18 +96,20 @@ def make(folder: Path, size: str, minutes: float, data: Path, device: str) -> Fi
 
 
 def fit(model: Any, examples: Any, seconds: float, device: str) -> Figures:
-    """Train for so long; the loss of the last epoch, in nats a token."""
-    model.requires_grad_(True)
-    losses: list[float] = []
-    steps = -(-len(examples) // BATCH)
-    start, seed = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        batches = epochs(examples, BATCH, 1, torch.Generator().manual_seed(seed))
+    """Train for about so long, by what an epoch takes; the loss of the last epoch, in nats a token."""
+
+    def learn(count: int) -> tuple[float, list[float]]:
+        batches, start = epochs(examples, BATCH, count, torch.Generator().manual_seed(0)), time.perf_counter()
         moved = (batch.to(device) for batch in batches)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            losses = train(model.requires_grad_(True), moved, answer_nll, Optimisation(RATE), steps)
-        seed += 1
-    return {"epochs": seed, "seconds": time.perf_counter() - start, "loss": sum(losses) / len(losses)}
+            losses = train(model.requires_grad_(True), moved, answer_nll, how, steps * count)
+        return time.perf_counter() - start, losses[-steps:]
+
+    steps, how = -(-len(examples) // BATCH), Optimisation(RATE, warmup=0.1)
+    learn(1)  # what is set up once is not counted
+    one = learn(1)[0]
+    spent, losses = learn(count := max(1, round(seconds / one)))
+    return {"epochs": count + 2, "seconds": spent, "loss": sum(losses) / len(losses)}
 
 
 class Commands:
@@ -136,6 +137,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=4.0, help="that `full` and `retain` are trained, each")
     parser.add_argument("--data", type=Path, required=True, help="folder of TOFU's JSON files, `uds` beside it")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--authors", type=int, default=AUTHORS, help="of each split")
+    parser.add_argument("--each", type=int, default=EACH, help="facts of each author")
     parser.add_argument("--metrics", default=METRICS)
     parser.add_argument("--set", action="append", default=["epochs=2", "lr=2e-5"], help="settings of npo")
     parser.add_argument("--folder", type=Path, help="new folder that is kept, with models and scores")
@@ -159,7 +162,8 @@ def main() -> None:
         folder, suites = given.folder or Path(name), Path(__file__).parents[1] / "suites"
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
-        found["made"] = make(folder, given.size, given.minutes, given.data.absolute(), given.device)
+        facts = facts_of(given.data.absolute(), given.authors, given.each)
+        found["made"] = make(folder, given.size, given.minutes, facts, given.device)
         found["seconds_to_make"] = time.perf_counter() - start
         if given.device == "cuda":
             torch.cuda.empty_cache()

@@ -112,7 +112,7 @@ def test_score(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> Non
         uds_audit.score(uds_subject, "uds"),
         cut=cut,
         pools=pools,
-        preconditions=[full_knows(uds_audit)],
+        preconditions=[full_knows(uds_audit), *references(uds_claim, uds_audit)],
         readable=basis.readable,
         remark=depth.by_construction(
             uds_audit.score(uds_subject, "uds"), [uds_audit.score(name, "uds") for name in ("full", "retain")]
@@ -145,7 +145,8 @@ def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
 
 @pytest.mark.claim("depth.hidden")
 @pytest.mark.scores("uds", of=("full", "retain", "pools", "candidates"))
-@pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "retain", "pools", "candidates"))
+@pytest.mark.scores("entity_accuracy", "entity_accuracy[free]", of=("full", "knower", "stranger", "candidates"))
+@pytest.mark.scores("entity_accuracy", of=("retain",))
 def test_hidden(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> None:
     cut, pools = bounded(uds_audit, uds_subject)
 
@@ -170,10 +171,7 @@ def test_hidden(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
 
     # Words that never knew over activations that know must be called hidden, words that know over activations that
     # never knew a contradiction; a model whose words and activations never knew is neither.
-    knower, stranger = (
-        next(iter(uds_audit.section.pools.positive), "full"),
-        next(iter(uds_audit.section.pools.negative), "retain"),
-    )
+    knower, stranger = uds_audit.section.knower, uds_audit.section.stranger
     uds_claim.decided(
         judged(uds_subject, uds_subject),
         controls=[
@@ -198,6 +196,24 @@ def bounded(uds_audit: DepthAudit, uds_subject: str) -> tuple[float | None, list
     )
     pools = [ControlSubject.of(s, "fail") for s in knows] + [ControlSubject.of(s, "pass") for s in never_knew]
     return depth.pool_cut(knows, never_knew), pools
+
+
+def references(uds_claim: Claim, uds_audit: DepthAudit) -> list[Control]:
+    """The full model, which must fail, and the retain model, which must pass, each where no pool stands for it.
+
+    By value: 0 and 1 of few people have intervals that would leave them open.
+    """
+    pools, bound = uds_audit.section.pools, uds_claim.bound()
+
+    def control(name: str, must: str) -> Control:
+        value = uds_audit.score(name, "uds").value
+        came = "undecided" if value is None else "pass" if value >= bound else "fail"
+        return Control(f"{name}, by its value", must, came, value, None, came == must)
+
+    return [
+        *([] if pools.positive else [control("full", "fail")]),
+        *([] if pools.negative else [control("retain", "pass")]),
+    ]
 
 
 def full_knows(uds_audit: DepthAudit) -> Control:

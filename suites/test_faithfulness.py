@@ -38,7 +38,7 @@ def mixed(found: Faithfulness) -> Estimate:
 @pytest.mark.scores(*JUDGED, of=("pools",))
 @pytest.mark.scores(*JUDGED, of=("full", "retain"))
 def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) -> None:
-    meta = uds_audit.judged
+    meta = uds_audit.on_pools
     if reason := meta.lacks or lacking_splits(metric, uds_audit.facts):
         uds_claim.not_applicable(reason)
         return
@@ -60,7 +60,7 @@ def test_faithfulness(uds_claim: Claim, metric: str, uds_audit: MetricsAudit) ->
 @pytest.mark.claim("faithfulness.uds_first")
 @pytest.mark.scores(*JUDGED, of=("full", "retain", "pools"))
 def test_uds_first(uds_claim: Claim, uds_audit: MetricsAudit) -> None:
-    meta = uds_audit.judged
+    meta = uds_audit.on_pools
     if reason := meta.lacks or lacking_any(uds_audit.facts):
         uds_claim.not_applicable(reason)
         return

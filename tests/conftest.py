@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("pytester", "small_runs")
+pytest_plugins = ("pytester", "small_runs", "s3_server", "azurite_server")
 
 # pytest reads this file too where a suite's name is misspelt, also where the tools of these tests are not installed.
 if find_spec("hypothesis"):

@@ -20,12 +20,31 @@ import uds_bench
 from uds_bench.attacks import Attack
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.metrics.metric import FactValue, Measure, Measured
+from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.engine import Engine
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.spread import Work
-from uds_bench.scoring.store import Store
+from uds_bench.scoring.store import ScoreKey, Store
 from uds_bench.scoring.workers import WorkerPool
+from uds_bench.statistics import Interval
+from uds_bench.storage import StorePlace, scores_place
 
+CELL = ScoreKey("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16, "code")
+SCORE = Score(
+    *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
+    provenance={"cell": CELL.key},
+)
+HOLD = """
+import sys, time
+from uds_bench.scoring import bucket_leases
+from uds_bench.scoring.store import Store
+from uds_bench.storage import scores_place
+bucket_leases.RENEWED = 0.2
+with Store(scores_place(sys.argv[1])).lease(sys.argv[2]) as is_held:
+    # Who keeps scores in a folder imports no package of buckets.
+    print(is_held and ("obstore" in sys.modules) == ("://" in sys.argv[1]), flush=True)
+    time.sleep(600)
+"""
 WRONG, DEADLY, FATAL = "wrong", "deadly", "fatal"
 """How names begin of what cannot be scored, and of what kills the first process that scores it, or each."""
 SMALL = CheckpointSpec(str(Path(uds_bench.__file__).parent / "zoo" / "shipped" / "full"))
@@ -89,15 +108,19 @@ class MadeRunner(ScoreRunner):
 
 
 def made_runner(
-    folder: Path, names: Sequence[str], engine: Engine | None = None, seconds: float = 0.0, store: str = "store"
+    folder: Path,
+    names: Sequence[str],
+    engine: Engine | None = None,
+    seconds: float = 0.0,
+    store: StorePlace | None = None,
 ) -> MadeRunner:
-    """A runner of names, whose store and log are in `folder`."""
+    """A runner of names, whose log is in `folder`, and its store too where it is nowhere else."""
     log = folder / "log"
     log.mkdir(parents=True, exist_ok=True)
     attacks: dict[str, Attack] = {}
     crew = WorkerPool("cpu", None, engine)
     specs = {name: CheckpointSpec(name) for name in names}
-    return MadeRunner(specs, MadeEvaluator(log, seconds), Store(folder / store), "cpu", attacks, crew)
+    return MadeRunner(specs, MadeEvaluator(log, seconds), Store(store or folder / "store"), "cpu", attacks, crew)
 
 
 def names_of(count: int) -> list[str]:
@@ -118,13 +141,15 @@ def score_all(runner: MadeRunner) -> dict[str, float | str | None]:
     return found
 
 
-def drive(folder: str, count: int, engine: str, seconds: float) -> None:
+def drive(folder: str, count: int, engine: str, seconds: float, store: str) -> None:
     """A run in a process of its own, which may be killed. Its local processes are two."""
-    from uds_bench.scoring import workers
+    from uds_bench.scoring import bucket_leases, workers
 
+    bucket_leases.LOOKED, bucket_leases.RENEWED = 0.1, 0.2
     if engine == "local":
         workers.processes = lambda *_: 2
-    score_all(made_runner(Path(folder), names_of(count), engine_of(engine, Path(folder)), seconds))
+    place = scores_place(store)
+    score_all(made_runner(Path(folder), names_of(count), engine_of(engine, Path(folder)), seconds, place))
 
 
 def engine_of(name: str, folder: Path) -> Engine | None:
@@ -140,9 +165,20 @@ def engine_of(name: str, folder: Path) -> Engine | None:
     return None
 
 
-def started(folder: Path, count: int, engine: str, seconds: float) -> subprocess.Popen[bytes]:
+def holder(place: StorePlace, key: str) -> subprocess.Popen[bytes]:
+    """A process that scores what a key names."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(place), key], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"True\n"
+    return process
+
+
+def started(
+    folder: Path, count: int, engine: str, seconds: float, store: StorePlace | None = None
+) -> subprocess.Popen[bytes]:
     """A run in a process of its own."""
-    code = f"import made_cells; made_cells.drive({str(folder)!r}, {count}, {engine!r}, {seconds})"
+    given = str(folder), count, engine, seconds, str(store or folder / "store")
+    code = f"import made_cells; made_cells.drive(*{given!r})"
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path})
 

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from uds_bench.storage import (
     read_sealed,
     require_writable,
     write_atomic,
+    write_new,
     write_sealed,
 )
 
@@ -161,3 +163,34 @@ def test_the_cache_is_where_the_variable_says(tmp_path: Path, monkeypatch: pytes
     assert default_cache() == tmp_path
     monkeypatch.setenv("UDS_BENCH_CACHE", "")
     assert default_cache().name == "uds-bench"
+
+
+def test_what_is_there_is_kept_where_a_file_is_to_be_new(tmp_path: Path) -> None:
+    assert write_new(tmp_path / "folder" / "file", b"first")
+    assert not write_new(tmp_path / "folder" / "file", b"second")
+    assert (tmp_path / "folder" / "file").read_bytes() == b"first"
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["file"]
+
+
+def test_where_a_file_system_has_no_links_a_file_is_new_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_what_is_there_is_kept_where_a_file_is_to_be_new(tmp_path)
+
+
+def test_a_draft_is_old_by_the_clock_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by this machine's: where that runs ahead, what another one is writing now would seem left behind."""
+    path = tmp_path / "file"
+    being_written, left_behind = (tmp_path / f".file.{letter * 16}" for letter in "ab")
+    for draft in (being_written, left_behind):
+        draft.touch()
+    long_ago = being_written.stat().st_mtime - 2 * 60 * 60
+    os.utime(left_behind, (long_ago, long_ago))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 24 * 60 * 60)
+    write_atomic(path, b"whole")
+    assert sorted(tmp_path.iterdir()) == [being_written, path]

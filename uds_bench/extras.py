@@ -7,8 +7,7 @@ from uds_bench.errors import ExtraError
 LMLM = ("sentence_transformers", "faiss", "bm25s")
 EXTRAS = {**dict.fromkeys(LMLM, "lmlm"), "bitsandbytes": "nf4", "lm_eval": "lm-eval", "pyarrow": "parquet"}
 EXTRAS |= {name: name for name in ("mlflow", "wandb", "trackio", "ray")}
-EXTRAS["submitit"] = "slurm"
-EXTRAS["compressed_tensors"] = "compressed"
+EXTRAS |= {"submitit": "slurm", "obstore": "cloud", "compressed_tensors": "compressed"}
 """By package as it is imported, the extra that installs it."""
 
 

@@ -9,10 +9,9 @@ import os
 import re
 import secrets
 import tempfile
-import time
 import warnings
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,11 @@ from uds_bench.errors import ConfigurationError, UdsWarning
 SEAL = b"\nsha256:"
 CELLS = "cells"
 """Where in a store its scores are."""
+StorePlace = Path | str
+"""Where scores are kept: a folder, or a bucket by its URL."""
 HOUR = 60 * 60
 _TOKEN = re.compile(r"\.[0-9a-f]{16}")
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 def default_cache() -> Path:
@@ -44,6 +46,23 @@ def require_writable(folder: Path, option: str) -> Path:
             f"{folder} is not writable ({error.strerror or error}): name another folder with {option}"
         ) from error
     return folder
+
+
+def is_url(named: str) -> bool:
+    """Whether a place is named as a bucket is, by a URL.
+
+    Example:
+        >>> is_url("s3://bucket/scores"), is_url("scores")
+        (True, False)
+    """
+    return _URL.match(named) is not None
+
+
+def scores_place(named: str | None) -> StorePlace:
+    """Where a command keeps scores: what is named, else a folder of the user's cache."""
+    if named is None:
+        return default_cache() / "store"
+    return named if is_url(named) else Path(named).absolute()
 
 
 def require_store(folder: Path, option: str) -> Path:
@@ -72,8 +91,28 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 def write_atomic(path: Path, payload: bytes) -> None:
     """Write beside `path`, flush to disk, then rename: readers see the old file, the new one, or none."""
+    with _draft(path, payload) as draft:
+        draft.replace(path)
+
+
+def write_new(path: Path, payload: bytes) -> bool:
+    """The same, where nothing is; False, and nothing is done, where something is."""
+    with _draft(path, payload) as draft:
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links: of two writers at one moment the last one stays
+            if path.exists():
+                return False
+            draft.replace(path)
+    return True
+
+
+@contextmanager
+def _draft(path: Path, payload: bytes) -> Iterator[Path]:
+    """A file beside `path`, flushed to disk; what is left of it goes with the block."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _clear_drafts(path)
     # Opened plainly, not by `tempfile`, whose files no other user may read.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -81,36 +120,46 @@ def write_atomic(path: Path, payload: bytes) -> None:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
+        _clear_drafts(path, draft.stat().st_mtime)
+        yield draft
+    finally:
         draft.unlink(missing_ok=True)
-        raise
 
 
-def _clear_drafts(path: Path) -> None:
-    """What a killed one left half written of the same file, long enough ago that nobody is still writing it."""
+def _clear_drafts(path: Path, now: float) -> None:
+    """What a killed one left half written of the same file, long enough ago that nobody is still writing it. `now` is
+    of the clock that gave the files their times: on a network folder that is another machine's."""
     for draft in path.parent.glob(f".{escape(path.name)}.*"):
         with suppress(OSError):
-            if _TOKEN.fullmatch(draft.suffix) and draft.stat().st_mtime < time.time() - HOUR:
+            if _TOKEN.fullmatch(draft.suffix) and draft.stat().st_mtime < now - HOUR:
                 draft.unlink()
+
+
+def sealed(payload: bytes) -> bytes:
+    """Bytes with their SHA-256 behind them."""
+    return payload + SEAL + hashlib.sha256(payload).hexdigest().encode()
+
+
+def unsealed(content: bytes) -> bytes | None:
+    """The payload of sealed bytes; None where they are cut short or altered."""
+    payload, _, digest = content.rpartition(SEAL)
+    return payload if digest.decode("ascii", "replace") == hashlib.sha256(payload).hexdigest() else None
 
 
 def write_sealed(path: Path, payload: bytes) -> None:
     """Write bytes whole or not at all, with their SHA-256 behind them."""
-    write_atomic(path, payload + SEAL + hashlib.sha256(payload).hexdigest().encode())
+    write_atomic(path, sealed(payload))
 
 
 def read_sealed(path: Path) -> bytes | None:
     """The payload, or None where the file is missing, cut short or altered (said in a warning: it is made anew)."""
     try:
-        content = path.read_bytes()
+        payload = unsealed(path.read_bytes())
     except FileNotFoundError:
         return None
-    payload, _, digest = content.rpartition(SEAL)
-    if digest.decode("ascii", "replace") == hashlib.sha256(payload).hexdigest():
-        return payload
-    _warn_altered(path)
-    return None
+    if payload is None:
+        _warn_altered(path)
+    return payload
 
 
 def map_sealed(path: Path) -> memoryview | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import file_rows
 import numpy as np
 import pytest
 import torch
@@ -23,9 +21,9 @@ from uds_bench.audits.association.likelihoods import of_checkpoint, read_likelih
 from uds_bench.audits.association.probe_items import ask_about
 from uds_bench.audits.association.scoring import from_json, scored, to_json
 from uds_bench.errors import FactError
-from uds_bench.facts.properties import Property, embedded
+from uds_bench.facts.properties import Property
 from uds_bench.facts.scripts import script_of
-from uds_bench.facts.subjects import Person, Statement, read_people
+from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.templates import GENERIC, SUBJECT, VALUE, Template
 from uds_bench.inference.sentences import sentence_nll
 
@@ -190,24 +188,6 @@ def test_a_name_of_unknown_letters_is_one_line(model: Any) -> None:
     strange = in_memory(model.model, tokenizer)
     with pytest.raises(FactError, match="'Zoë' has letters"):
         require_known(strange, ["Jane Doe", "Zoë"])
-
-
-def test_the_docs_score_a_model_that_nobody_has_the_weights_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "audits" / "association.md").read_text()
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "read_likelihoods" in block)
-    ask, score = code.split("# Ask for each")
-    monkeypatch.chdir(tmp_path)
-    Path("people.jsonl").write_text(json.dumps(file_rows.JANE))
-    names = {"ask_about": ask_about, "scored": scored, "read_likelihoods": read_likelihoods, "Path": Path}
-    names |= {"read_people": read_people, "embedded": embedded}
-    exec(ask, names)
-    sentences = dict.fromkeys(Path("sentences.txt").read_text().splitlines())
-    told = [{"sentence": s, "logprob": -1.0 if "Jane Doe" in s and "baker" in s else -9.0} for s in sentences]
-    Path("logprobs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
-    exec("#" + score, names)
-    assert capsys.readouterr().out == "q1/P106 1.0\n"
 
 
 @pytest.mark.parametrize("name", ["李明", "O", "Ян Ли"])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import Command, Refused
@@ -148,36 +146,6 @@ def test_who_stands_out_among_many_is_settled_by_more_strangers(command: Command
     assert (first["verdict"], first["strangers"], first["rank"]) == ("undecided", 79, 1)
     assert "told alone, among so many takes 239" in first["why"]
     assert (settled["verdict"], settled["strangers"]) == ("fail", 239)
-
-
-def test_the_page_takes_a_request_to_a_pass(command: Command, tmp_path: Path, kept: Path, monkeypatch: Any) -> None:
-    """Every step as the how-to page has it, on the shipped model that it names: add, forget set, unlearning, recheck.
-
-    Beside what it makes, the model as it was must still be told.
-    """
-    monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs" / "howto" / "request.md").read_text()
-    start, made = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
-    said = [shlex.split(line, comments=True)[1:] for line in blocks(text)]
-    assert [words[0] for words in said] == ["request", "request", "forget-set", "unlearn"]
-    command(*said[0])
-    assert "Jaskik" not in command(*said[1]).stdout
-    manifest = tmp_path / "uds.toml"
-    manifest.write_text(start)
-    told = command(*said[2], "--store", kept)
-    printed = told.stdout[told.stdout.index("[facts]") :]
-    manifest.write_text(f"{printed}\n{start}")
-    command(*said[3])
-    manifest.write_text(f"{printed}\n{start}{made}".replace("npo =", "same = 'specimen:assoc_full', npo ="))
-    command("request", "recheck", "uds.toml", "--store", kept, exit=1)
-    rows = json.loads((tmp_path / "requests.recheck.json").read_text())["requests"]
-    assert {row["candidate"]: row["verdict"] for row in rows} == {"same": "fail", "npo": "pass"}
-
-
-def blocks(page: str) -> list[str]:
-    """The commands of a page, one a line."""
-    shell = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
-    return [line for line in shell.splitlines() if line.startswith("uds-bench ")]
 
 
 def test_a_script_of_which_there_are_no_names_says_how_many_it_takes(

@@ -259,7 +259,7 @@ def faithful(metric: str) -> Falsifier:
     def made(is_false: bool) -> Test:
         row = SimpleNamespace(faithfulness=pools(metric, is_false), missing=[])
         meta = SimpleNamespace(lacks="", rows={metric: row}, provenance=lambda name: {})
-        audit = SimpleNamespace(judged=meta, facts=embedded())
+        audit = SimpleNamespace(on_pools=meta, facts=embedded())
         return lambda claim: FAITHFULNESS.test_faithfulness(claim, metric, audit)
 
     return made
@@ -270,7 +270,7 @@ def faithful_first(is_false: bool) -> Test:
     found = {name: pools(name, is_false=False, overlap=(name == "uds") == is_false) for name in JUDGED}
     rows = {name: SimpleNamespace(faithfulness=one, missing=[]) for name, one in found.items()}
     meta = SimpleNamespace(lacks="", rows=rows, provenance=lambda name: {})
-    return lambda claim: FAITHFULNESS.test_uds_first(claim, SimpleNamespace(judged=meta, facts=embedded()))
+    return lambda claim: FAITHFULNESS.test_uds_first(claim, SimpleNamespace(on_pools=meta, facts=embedded()))
 
 
 def robust(is_false: bool) -> Test:

@@ -135,6 +135,21 @@ def test_ten_people_and_no_pools_are_enough_to_tell_what_is_hidden(
     ]
 
 
+@pytest.mark.parametrize(("bound", "wrong"), [(-0.1, "full"), (1.1, "retain")])
+def test_without_pools_a_bound_that_everybody_or_nobody_meets_decides_nothing(
+    bench: Bench, bound: float, wrong: str
+) -> None:
+    """A copy of the full model would pass by the one, and a model that never knew would fail by the other."""
+    loosened = f'[[waiver]]\nclaim = "depth.score"\nreason = "r"\nexpires = 2999-01-01\nthreshold = {bound}\n'
+    (bench.folder / "waivers.toml").write_text(loosened if bound < 0 else "")
+    tightened = "" if bound < 0 else f'[thresholds]\n"depth.score" = {bound}\n'
+    bench.manifest(["copy", "retain3"], positive=[], negative=[], more=tightened)
+    ran = bench.run(DEPTH, "-k", "test_score", "--uds-waivers", "waivers.toml")
+    for claim in ran.claims.values():
+        assert (claim["verdict"], claim["cause"]) == ("undecided", "control")
+        assert [c["name"] for c in claim["controls"] if not c["held"]] == [f"{wrong}, by its value"]
+
+
 def test_few_authors_are_undecided_and_no_fault_of_the_controls(bench: Bench) -> None:
     bench.manifest(["retain3"], facts=few_authors(bench, 4))
     ran = bench.run(DEPTH, "-k", "test_score or test_hidden", store=bench.folder / "store")

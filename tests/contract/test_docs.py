@@ -5,17 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from books import PAGES, ROOT, name_of
 
 from uds_bench.audits import registry
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ROOMS = {f"{path.name}/" for path in (ROOT / "uds_bench").iterdir() if path.is_dir()} | {"verdicts"}
 MOST_WORDS = 25
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for link in LINK.findall(text):
@@ -84,7 +83,7 @@ def retyped(text: str, bounds: Mapping[str, float]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_bound_is_retyped_beside_its_claim(page: Path) -> None:
     assert (
         retyped(page.read_text(), {spec.id: spec.bound for one in registry.audits().values() for spec in one.claims()})
@@ -106,7 +105,7 @@ def too_long(text: str) -> list[str]:
     return [" ".join(one.split()) for one in sentences if len(re.sub(r"^\s*-", "", one).split()) > MOST_WORDS]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_sentences_are_short(page: Path) -> None:
     assert too_long(page.read_text()) == []
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from books import PAGES, ROOT, blocks, name_of
 from pydantic import ValidationError
 from typer.main import get_command
 
@@ -22,9 +23,6 @@ from uds_bench.cli import main
 from uds_bench.harness.options import OPTIONS
 from uds_bench.manifest.manifest import model_of
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCED = re.compile(r"^( *)```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`((?:uds-bench|pytest) [^`]+)`")
 OURS = {f"--uds-{name}" for name, _, _ in OPTIONS} | {"--uds-record", "--uds-method"}
 PARTS = re.compile(r"\s*(?:&&|\|\||[|;>]|<<)\s*")
@@ -116,29 +114,24 @@ READERS: dict[str, Callable[[str], str]] = {
     "json": fault_of_json,
     "yaml": fault_of_yaml,
 }
-RUN_ELSEWHERE = {"sql"}
-"""In the test of tables, on one."""
+NOT_READ = {"sql", ""}
+"""A query, and what is printed: they are run and held against it where pages are run."""
 FOLLOWED = {("audit.md", "toml")}
 """By the test of that page, beside the audit that it makes."""
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    found = FENCED.findall(page.read_text())
-    return [(language, re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)) for indent, language, text in found]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_code_is_what_a_reader_can_use(page: Path) -> None:
-    for language, text in blocks(page):
-        if language not in RUN_ELSEWHERE and (page.name, language) not in FOLLOWED:
-            assert READERS[language](text) == "", text
+    for one in blocks(page):
+        if one.language not in NOT_READ and (page.name, one.language) not in FOLLOWED:
+            assert READERS[one.language](one.text) == "", one.text
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     faults = {line: fault_of_command(" ".join(line.split())) for line in INLINE.findall(prose)}
     assert {line: fault for line, fault in faults.items() if fault} == {}
 
 
 def test_there_is_something_to_read() -> None:
-    read = [language for page in PAGES for language, _ in blocks(page)]
+    read = [one.language for page in PAGES for one in blocks(page)]
     assert {language: read.count(language) >= 2 for language in READERS} == dict.fromkeys(READERS, True)
     assert len(read) > 40
     assert sum(len(INLINE.findall(page.read_text())) for page in PAGES) > 40

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,46 +9,12 @@ from pathlib import Path
 
 import made_cells as made
 import pytest
-from made_cells import started, stored, wait_until
-
-from uds_bench.scoring.store import Store
-
-HOLD = """
-import sys, time
-from pathlib import Path
-from uds_bench.scoring.store import Store
-with Store(Path(sys.argv[1])).lease(sys.argv[2]) as is_held:
-    print(is_held, flush=True)
-    time.sleep(600)
-"""
-
-
-def holder(store: Store, key: str) -> subprocess.Popen[bytes]:
-    """A process that scores what a key names."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(store.folder), key], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"True\n"
-    return process
-
-
-def test_a_lease_is_one_processs_until_it_ends_or_is_killed(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    with store.lease("a") as first, store.lease("a") as second, store.lease("b") as other:
-        assert (first, second, other) == (True, False, True)
-    with store.lease("a") as again:
-        assert again
-    process = holder(store, "a")
-    with store.lease("a") as theirs:
-        assert not theirs
-    process.kill()
-    process.wait()
-    with store.lease("a") as freed:
-        assert freed
+from made_cells import holder, started, stored, wait_until
 
 
 def test_what_another_one_scores_is_passed_over_and_scored_here_if_it_dies(tmp_path: Path) -> None:
     runner = made.made_runner(tmp_path, made.names_of(5))
-    process = holder(runner.store, runner.group_key(made.ScoreRequest("c00001")))
+    process = holder(runner.store.folder, runner.group_key(made.ScoreRequest("c00001")))
     found: dict[str, float | str | None] = {}
     scoring = threading.Thread(target=lambda: found.update(made.score_all(runner)))
     scoring.start()

@@ -117,7 +117,7 @@ def decided(name: str, test: Callable[..., None], *given: Any) -> ClaimRecord:
 
 def audit(meta: MetaEvaluation, facts: FactSet = FACTS, depth: Any = None) -> Any:
     """The audit as the claims read it."""
-    return SimpleNamespace(judged=meta, facts=facts, depth=depth)
+    return SimpleNamespace(judged=meta, on_pools=meta, facts=facts, depth=depth)
 
 
 def faithful(meta: MetaEvaluation, metric: str, facts: FactSet = FACTS) -> ClaimRecord:

@@ -11,19 +11,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cells import CELL, SCORE
 
 from uds_bench.claims.record import FLAGGED, Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
-from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.store import Failures, ScoreKey, Store
-from uds_bench.statistics import Interval
 from uds_bench.verdicts import Flag, Verdict
 
-CELL = ScoreKey("model", "none", "none", "uds", 1, "block", ("full:a", "retain:b"), "facts", "cpu", 16, "code")
-SCORE = Score(
-    *("npo", "none", "uds", "block", 0.5, Interval(0.4, 0.6, "x", 9), (FactScore("f", "a", 0.5),)),
-    provenance={"cell": CELL.key},
-)
 RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=Bound(">=", 0.7))
 
 
@@ -37,9 +31,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_the_score_of_another_cell_is_never_read(tmp_path: Path) -> None:
     store, other = Store(tmp_path), replace(CELL, checkpoint="other")
     store.write(CELL, SCORE)
-    place = store._path(other.key)
+    (name,) = store.shelf.names("cells")
+    place = tmp_path / f"cells/{other.key[:2]}/{other.key}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(store._path(CELL.key).read_bytes())
+    place.write_bytes((tmp_path / name).read_bytes())
     with pytest.warns(UserWarning, match="another cell"):
         assert store.read(other) is None
 

@@ -12,9 +12,10 @@ import torch
 from families import FAMILIES, in_memory, tiny_tokenizer
 from references import lookups as slow
 from transformers import GPT2Config, GPT2LMHeadModel
+from transformers.generation.logits_process import RepetitionPenaltyLogitsProcessor
 
 from uds_bench.errors import CheckpointError
-from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query
+from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query, RepetitionPenalty
 from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, without_calls
 
 FLIP = 1e-5
@@ -326,3 +327,14 @@ def test_a_tokenizer_without_markup_is_an_error_that_names_model_and_token(missi
 def test_a_reader_sees_values_and_no_lookups(said: tuple[Part, ...], shown: str) -> None:
     tokens = [token for part in said for token in ([part] if isinstance(part, int) else ids(part))]
     assert TOKENIZER.decode(without_calls(MARKUP, tokens)) == shown
+
+
+def test_the_penalty_is_the_librarys_and_padding_is_no_token() -> None:
+    draw = torch.Generator().manual_seed(0)
+    scores, padding = torch.randn(4, 30, generator=draw), torch.tensor([0, 3, 5, 1])
+    ids = torch.randint(0, 30, (4, 8), generator=draw)
+    found = RepetitionPenalty(1.3, padding)(ids, scores)
+    for row, empty in enumerate(padding.tolist()):
+        alone = RepetitionPenaltyLogitsProcessor(1.3)(ids[row : row + 1, empty:], scores[row : row + 1])
+        assert torch.equal(found[row], alone[0])
+    assert not torch.equal(found, scores)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from books import DOCS, blocks
 from small_runs import Bench
 
 from uds_bench.attacks import find_attack
@@ -223,32 +224,8 @@ def test_a_metric_that_needs_a_split_says_so(small: CheckContext) -> None:
     assert "split holdout" in first.text
 
 
-EXAMPLE = '''\
-import pytest
-from uds_bench.audits.metrics import metric_checks
-from uds_bench.metrics.metric import FactValue, Measured, Metric
-
-
-def said(subject, variant):
-    """Share of facts whose greedy answer holds the entity, letter by letter."""
-    pairs = zip(subject.facts, subject.generations(), strict=True)
-    return Measured([FactValue(fact.id, float(fact.entity in answer)) for fact, answer in pairs])
-
-
-SAID = Metric("said", "knowledge", "ours", compute=said, needs=frozenset({"generations"}))
-
-
-@pytest.mark.parametrize(("metric", "check"), metric_checks([SAID]))
-def test_metric(metric, check, uds_run):
-    check(metric, uds_run.audit("metrics").check_context)
-'''
-"""The example of the docs."""
+(EXAMPLE,) = (one.text for one in blocks(DOCS / "howto" / "metric.md") if one.language == "python")
 ATTACKS = "[attacks]\nnf4 = {}\nrelearn = { epochs = 4, lr = 3e-3, batch_size = 6 }\n"
-
-
-def test_the_example_is_short_and_stands_in_the_docs() -> None:
-    assert len(EXAMPLE.splitlines()) < 20
-    assert f"```python\n{EXAMPLE}```" in (Path(__file__).parents[2] / "docs" / "howto" / "metric.md").read_text()
 
 
 def test_without_a_trial_it_is_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,13 +236,6 @@ def test_without_a_trial_it_is_the_shipped_models(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(conformance, "zoo_context", lambda: context)
     monkeypatch.setattr(conformance, "CHECKS", {"direction": CHECKS["direction"]})
     assert [result.outcome for result in check_metric(find_metric("prob"))] == ["pass"]
-
-
-def test_the_example_runs_on_the_manifest_s_models(bench: Bench) -> None:
-    bench.manifest(more=ATTACKS)
-    ran = bench.run(bench.test(EXAMPLE, "test_said"))
-    assert ran.code == 0, ran.text
-    assert f"{len(CHECKS)} passed" in ran.text
 
 
 def test_a_check_in_a_test_fails_skips_and_misses_as_pytest_does(bench: Bench) -> None:

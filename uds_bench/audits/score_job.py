@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uds_bench.errors import UdsError
-from uds_bench.storage import default_cache
+from uds_bench.storage import StorePlace, default_cache
 from uds_bench.zoo.ready import resolve_zoo
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Job:
     attacks: Mapping[str, Attack]
     facts: FactSet
     requests: Mapping[str, list[ScoreRequest]]
-    store: Path
+    store: StorePlace
     device: str
     left_out: Mapping[str, str] = field(default_factory=dict)
 

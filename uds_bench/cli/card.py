@@ -15,7 +15,7 @@ from uds_bench.cli.documents import read_run
 from uds_bench.cli.inputs import changed_inputs
 from uds_bench.console.options import StoreOption
 from uds_bench.errors import CheckpointError, ConfigurationError
-from uds_bench.storage import file_digest, require_writable, write_atomic, write_json
+from uds_bench.storage import StorePlace, file_digest, require_writable, scores_place, write_atomic, write_json
 
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
@@ -101,6 +101,7 @@ def verify(
     written, found = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
     judged, told = {one.candidate: one for one in cards(found)}, list[str]()
+    kept = None if store is None else scores_place(store)
     if name not in judged:
         raise ConfigurationError(f"{card}: {run} does not judge {name!r}: name the run that the card is of")
     try:
@@ -112,14 +113,14 @@ def verify(
         for file, text in _beside(judged[name], found, files).items():
             if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
-        told += _decided_anew(found, manifest, store, waivers) if again else []
+        told += _decided_anew(found, manifest, kept, waivers) if again else []
     except (ConfigurationError, CheckpointError) as error:
         told = [*told, str(error)]
-    if store is not None:
+    if kept is not None:
         from uds_bench.cards.verify import unlike_stored
         from uds_bench.scoring.store import Store
 
-        told += unlike_stored(found, Store(store))
+        told += unlike_stored(found, Store(kept))
     passes = [one for one in judged[name].claims if one.verdict is Verdict.PASS]
     bare = [one.id for one in passes if not (has_plain_rule(one) or (again and one.id in registry.claims()))]
     holds = f"holds: {name}, {written['predicate']['result']}"
@@ -151,14 +152,14 @@ def _said(name: str, text: bytes) -> Any:
     return found.get("evaluation_results", found) if isinstance(found, dict) else text
 
 
-def _decided_anew(found: RunReport, manifest: Manifest, store: Path | None, waivers: Path | None) -> list[str]:
+def _decided_anew(found: RunReport, manifest: Manifest, store: StorePlace | None, waivers: Path | None) -> list[str]:
     """Where the claims of a run come out otherwise now."""
     from uds_bench.cards.rerun import departures, files_of
     from uds_bench.trials.check import judged
 
     options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]
-    for name, place in (("store", store), ("waivers", waivers)):
-        options += [f"--uds-{name}", str(place.absolute())] if place is not None else []
+    for name, place in (("store", store), ("waivers", None if waivers is None else waivers.absolute())):
+        options += [f"--uds-{name}", str(place)] if place is not None else []
     with TemporaryDirectory() as folder:
         now = judged(options, Path(folder), files=files_of(found.claims))
         return list(departures(found.claims, now.claims))

@@ -11,7 +11,7 @@ from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
 from uds_bench.console.options import JsonOption, StoreOption
 from uds_bench.errors import ConfigurationError
-from uds_bench.storage import write_json
+from uds_bench.storage import scores_place, write_json
 
 if TYPE_CHECKING:
     from uds_bench.trials.card import ClaimRow, MethodCard
@@ -54,7 +54,8 @@ def gate_method(
     from uds_bench.trials.check import check_method
 
     named = chosen(audits, beds(), "--audits") if audits else []
-    place, scores = (None if path is None else path.absolute() for path in (out, store))
+    place = None if out is None else out.absolute()
+    scores = None if store is None else scores_place(store)
     expected = dict(map(_expected, expect or []))
     found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True), expected)
     if card is not None:

@@ -13,7 +13,7 @@ from uds_bench.audits import registry
 from uds_bench.checkpoints.spec import SCHEME, plain
 from uds_bench.console.options import chosen
 from uds_bench.device import resolve_device
-from uds_bench.storage import default_cache
+from uds_bench.storage import StorePlace, default_cache, scores_place
 from uds_bench.zoo.ready import require_folders, resolve_zoo
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class CommandSession:
     def __init__(
         self,
         manifest: Manifest,
-        store: Path,
+        store: StorePlace,
         device: str,
         console: Console | None = None,
         engine: Engine | None = None,
@@ -126,7 +126,7 @@ class CommandScope:
     by_metric: str
     job: Job | None
     audits: list[str]
-    store: Path
+    store: StorePlace
     device: str
 
 
@@ -137,7 +137,7 @@ def read_scope(
     variants: bool,
     checkpoints: str,
     audits: str,
-    store: Path | None,
+    store: str | None,
     device: str,
     here: bool = True,
 ) -> CommandScope:
@@ -153,7 +153,7 @@ def read_scope(
     # Of a manifest that says nothing to any audit, the message is the job's.
     alone = not spoken or (bool(metrics or checkpoints) and not audits)
     names = [by_metric] if alone else chosen(audits, spoken, "--audits")
-    place, where = store or default_cache() / "store", resolve_device(device, "--device", here)
+    place, where = scores_place(store), resolve_device(device, "--device", here)
     job = None
     if by_metric in names:
         read_job = registry.audits()[by_metric].module("job").read_job

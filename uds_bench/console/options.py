@@ -25,7 +25,8 @@ CheckpointsOption = Annotated[
     str, typer.Option("--checkpoints", metavar="A,B", help="Names of the manifest (default: all).")
 ]
 StoreOption = Annotated[
-    Path | None, typer.Option("--store", metavar="DIR", help="Folder of scores (default: the user cache).")
+    str | None,
+    typer.Option("--store", metavar="DIR|URL", help="Folder or bucket of scores (default: the user cache)."),
 ]
 DeviceOption = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda[:N]", help="Where models run; auto: CUDA where present.")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pytest
 
 from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from uds_bench.storage import StorePlace
 
 Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
@@ -23,7 +26,11 @@ OPTIONS: tuple[tuple[str, str, str], ...] = (
         "quick|zoo|full",
         "shipped models, a zoo that is trained here, or the published sweep (default: quick)",
     ),
-    ("store", "DIR", "folder of scores, read where they exist and written where not (default: the user cache)"),
+    (
+        "store",
+        "DIR|URL",
+        "folder or bucket of scores, read where they exist and written where not (default: the user cache)",
+    ),
     ("device", "auto|cpu|cuda[:N]", "where models run (default: auto, CUDA where present)"),
     ("batch-size", "N", "facts or prompts through a model at a time (default: 16 facts, 128 prompts; halved to fit)"),
     ("json", "FILE", "write the run report as JSON"),
@@ -39,7 +46,7 @@ class Settings:
 
     manifest: Path | None
     profile: Profile
-    store: Path
+    store: StorePlace
     device: str
     json: Path | None
     html: Path | None
@@ -69,7 +76,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """The options of this run. Raises ConfigurationError with one line for a value that cannot be used."""
-    from uds_bench.storage import default_cache, require_store, require_writable
+    from uds_bench.storage import require_writable
 
     values = {name: _value(config, name) for name, _, _ in OPTIONS}
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
@@ -78,13 +85,11 @@ def read_settings(config: pytest.Config) -> Settings:
     method = str(config.getoption("--uds-method") or "")
     if method and values["manifest"]:
         raise ConfigurationError("--uds-method makes what is judged, and --uds-manifest names it: give one of them")
-    store = _path(config, "store")
     html = _path(config, "html")
     return Settings(
         manifest=_file(config, "manifest"),
         profile=profile,
-        # The default store is looked into when it is first used, as `auto` is.
-        store=default_cache() / "store" if store is None else require_store(store, "--uds-store"),
+        store=_store(config),
         device=_device(values["device"]),
         json=_output(_path(config, "json"), "--uds-json"),
         html=None if html is None else require_writable(html, "--uds-html"),
@@ -118,6 +123,20 @@ def _path(config: pytest.Config, name: str) -> Path | None:
     given, value = config.getoption(f"--uds-{name}"), _value(config, name)
     home = config.invocation_params.dir if given or config.inipath is None else config.inipath.parent
     return (home / Path(value).expanduser()).absolute() if value else None
+
+
+def _store(config: pytest.Config) -> StorePlace:
+    """A folder that is named is looked into now; a bucket, and the default store, when it is first used."""
+    from uds_bench.storage import is_url, require_store, scores_place
+
+    named = _value(config, "store")
+    if is_url(named):
+        from uds_bench.scoring.bucket import require_url
+
+        require_url(named, "--uds-store")
+        return named
+    folder = _path(config, "store")
+    return scores_place(None) if folder is None else require_store(folder, "--uds-store")
 
 
 def _file(config: pytest.Config, name: str) -> Path | None:

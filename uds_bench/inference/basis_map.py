@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.batches import EntityBatch
 from uds_bench.inference.hooks import reading
+from uds_bench.inference.polar import nearest_orthogonal
 from uds_bench.inference.states import run_body
 from uds_bench.statistics import SEED
 
@@ -79,10 +80,9 @@ class Map:
         xx, yy, xy = found.about(x, y)
         turns, still = [], []
         for one in xy:
-            left, sizes, right = torch.linalg.svd(one.nan_to_num())
-            turns.append(left @ right if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
-            # What rounding leaves of a 0: numpy's bound of a rank.
-            still.append(int((sizes <= sizes[0] * len(one) * torch.finfo(one.dtype).eps).sum()))
+            turned, left_open = nearest_orthogonal(one.nan_to_num())
+            turns.append(turned if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
+            still.append(left_open)
         return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
 
     def explained(self, found: PairMoments) -> NDArray[np.float64]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.generation.logits_process import (
-    RepetitionPenaltyLogitsProcessor,
     SequenceBiasLogitsProcessor,
     SuppressTokensLogitsProcessor,
 )
@@ -138,16 +137,32 @@ class LookupDecoder:
         return [self._known[prefix, mode] for prefix in prefixes]
 
     def _processors(self, mask: torch.Tensor, mode: Mode) -> LogitsProcessorList:
-        """As in the library, but for the padding: that is no token of the prompt, and must not be penalized as one."""
-        penalty = RepetitionPenaltyLogitsProcessor(
-            self.decoding.penalty, prompt_ignore_length=mask.shape[1] - mask.sum(dim=1)
-        )
+        penalty = RepetitionPenalty(self.decoding.penalty, mask.shape[1] - mask.sum(dim=1))
         bias: Any = {(id,): float(more) for id, more in zip(self.markup.ids, self.decoding.bias, strict=True) if more}
         processors: list[LogitsProcessor] = [penalty, *([SequenceBiasLogitsProcessor(bias)] if bias else [])]
         unsaid = {"free": [], "silent": list(self.markup.ids), "completing": list(self.markup.ids[:3])}[mode]
         if unsaid:
             processors.append(SuppressTokensLogitsProcessor(unsaid, device=str(mask.device)))
         return LogitsProcessorList(processors)
+
+
+class RepetitionPenalty(LogitsProcessor):
+    """That of the library, but for the padding on the left: it is no token of the prompt, and is not penalized as one.
+
+    `padding`: tokens of it, [texts]. The library takes them by text from some version 5 on.
+    """
+
+    def __init__(self, penalty: float, padding: torch.Tensor) -> None:
+        self.penalty, self.padding = penalty, padding
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Scores [texts, vocabulary] of the next token, lowered for what a text says already."""
+        nothing = scores.shape[-1]
+        padded = torch.arange(input_ids.shape[1], device=input_ids.device) < self.padding[:, None]
+        said = scores.new_zeros(len(scores), nothing + 1, dtype=torch.bool)
+        said.scatter_(1, input_ids.masked_fill(padded, nothing), value=True)
+        penalized = torch.where(scores < 0, scores * self.penalty, scores / self.penalty)
+        return cast(torch.FloatTensor, torch.where(said[:, :nothing], penalized, scores))
 
 
 def _within(stretch: Continuation, limit: int) -> Continuation:

@@ -99,7 +99,7 @@ class ScoreRunner:
         if found is None:
             self._raise_if(request)
             raise UdsError(
-                f"{request} was computed but not stored in {self.store.folder}: "
+                f"{request} was computed but not stored in {self.store.shelf}: "
                 "if the package was edited meanwhile, run it again"
             )
         self.asked[request] = found
@@ -176,10 +176,10 @@ class ScoreRunner:
             try:
                 if self.failed().keys().isdisjoint((request.place, str(request))) and self.stored(request) is None:
                     missing.setdefault(self.cell(request), request)  # checkpoints of one content have one score
-            except ConfigurationError as error:
-                self._failures.add(str(request), error)
-            except UdsError:
+            except CheckpointError:
                 continue  # noted in failures; the claims about this checkpoint will say so
+            except UdsError as error:
+                self._failures.add(str(request), error)
         groups: dict[tuple[str, str], list[ScoreRequest]] = {}
         for request in missing.values():
             groups.setdefault((request.checkpoint, request.attack), []).append(request)
@@ -305,8 +305,7 @@ class ScoreRunner:
             variant=cell.variant,
             provenance=record,
         )
-        self.store.write(cell, score)
-        self._scores[cell] = score
+        self._scores[cell] = self.store.write(cell, score)
 
     def _require_extras(self, request: ScoreRequest) -> None:
         """Raises ExtraError here, in the process whose claim it leaves undecided, and before anything is loaded."""

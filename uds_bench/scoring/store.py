@@ -1,4 +1,4 @@
-"""Scores on disk: one atomic, content-addressed, checksummed file per cell."""
+"""Scores that are kept: one atomic, content-addressed, checksummed file per cell."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, UdsWarning
 from uds_bench.inference import target
 from uds_bench.scores import Score
+from uds_bench.scoring.shelf import shelf_at
 from uds_bench.statistics import INTERVALS
 from uds_bench.storage import (
     CELLS,
+    StorePlace,
     canonical,
     content_key,
     load_json,
-    read_sealed,
-    require_writable,
+    sealed,
+    unsealed,
     write_atomic,
-    write_sealed,
 )
 
+TRIES = 5
+"""How often something is put in the place of an altered cell that others replace meanwhile."""
 DAY = 24 * 60 * 60
+ANEW = "it is ignored and made anew"
 
 
 @dataclass(frozen=True)
@@ -61,35 +63,25 @@ class ScoreKey:
 
 
 class Store:
-    """A folder of cells. `cache` beside them holds what is worth keeping between candidates."""
+    """Scores in a folder or a bucket. `folder`: of this machine; `cache` in it is worth keeping between candidates."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, place: StorePlace) -> None:
+        self.shelf = shelf_at(place)
+        self.folder = self.shelf.folder
 
     @property
     def cache(self) -> Path:
         """The folder of what may be computed again."""
         return self.folder / "cache"
 
-    @contextmanager
-    def lease(self, key: str) -> Iterator[bool]:
-        """Whether this process alone scores what `key` names while the block lasts; False where another one does.
-
-        The system frees what a killed process held. On a network folder it holds between machines where the mount
-        passes `flock` on; elsewhere two of them may compute the same, and either writes it whole.
-        """
-        lock = FileLock(self.folder / "leases" / f"{key}.lock")
-        with suppress(Timeout):
-            lock.acquire(blocking=False)
-        try:
-            yield lock.is_locked
-        finally:
-            lock.release()
+    def lease(self, key: str) -> AbstractContextManager[bool]:
+        """See `Shelf`."""
+        return self.shelf.lease(key)
 
     def require_room(self, wanted: object) -> None:
         """Raises ConfigurationError where what is wanted and not here could not be written either."""
         try:
-            require_writable(self.folder, "--uds-store, or --store")
+            self.shelf.require_writable("--uds-store, or --store")
         except ConfigurationError as error:
             raise ConfigurationError(f"{wanted} is not stored, and {error}") from None
 
@@ -99,24 +91,58 @@ class Store:
 
     def find(self, key: str) -> Score | None:
         """The same by the cell's key."""
-        payload = read_sealed(self._path(key))
-        if payload is None:
-            return None
+        name = _name(key)
+        found = self.shelf.get(name)
         try:
-            score = Score.from_json(load_json(payload))
-            if score.provenance["cell"] != key:
-                raise ValueError("it is the score of another cell")
-            return score
-        except (ValueError, KeyError, TypeError) as error:
-            warnings.warn(f"{self._path(key)} is not a score ({error}): it is made anew", UdsWarning, stacklevel=2)
+            return None if found is None else _score(key, found.content)
+        except ValueError as error:
+            warnings.warn(f"{self.shelf}/{name} {error}: {ANEW}", UdsWarning, stacklevel=2)
             return None
 
-    def write(self, cell: ScoreKey, score: Score) -> None:
-        """Keep a score, whole or not at all, with a checksum."""
-        write_sealed(self._path(cell.key), canonical(score.to_json()))
+    def write(self, cell: ScoreKey, score: Score) -> Score:
+        """Keep a score, whole or not at all, with a checksum; gives the one that is kept: another's that came first."""
+        name, content = _name(cell.key), sealed(canonical(score.to_json()))
+        for _ in range(TRIES):
+            if self.shelf.put_if_absent(name, content):
+                return score
+            if (found := self.shelf.get(name)) is not None:
+                with suppress(ValueError):
+                    return _score(cell.key, found.content)
+                if self.shelf.replace(name, content, found):
+                    return score
+        raise UdsError(f"{self.shelf}/{name} was altered again and again while it was written: run again")
 
-    def _path(self, key: str) -> Path:
-        return self.folder / CELLS / key[:2] / f"{key}.json"
+    def made(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """What is kept under a name, else made and kept; where nothing can be put, it is made each time."""
+        found = self.shelf.get(name)
+        if found is not None:
+            if (payload := unsealed(found.content)) is not None:
+                return payload
+            warnings.warn(f"{self.shelf}/{name} is cut short or altered: {ANEW}", UdsWarning, stacklevel=2)
+        payload = make()
+        with suppress(UdsError):
+            if found is None:
+                self.shelf.put_if_absent(name, sealed(payload))
+            else:
+                self.shelf.replace(name, sealed(payload), found)
+        return payload
+
+
+def _name(key: str) -> str:
+    return f"{CELLS}/{key[:2]}/{key}.json"
+
+
+def _score(key: str, content: bytes) -> Score:
+    """The score of a cell, of what was found in its place. Raises ValueError where it is not one."""
+    if (payload := unsealed(content)) is None:
+        raise ValueError("is cut short or altered")
+    try:
+        score = Score.from_json(load_json(payload))
+        if score.provenance["cell"] != key:
+            raise ValueError("it is the score of another cell")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"is not a score ({error})") from error
+    return score
 
 
 class Failures:

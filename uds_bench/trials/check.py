@@ -14,7 +14,7 @@ from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError, did_you_mean
-from uds_bench.storage import default_cache, require_writable
+from uds_bench.storage import StorePlace, default_cache, require_writable
 from uds_bench.trials.beds import Tell, try_method
 from uds_bench.trials.card import MethodCard, method_card
 from uds_bench.trials.method import UserMethod
@@ -64,7 +64,7 @@ def check_method(
     method: str | Callable[..., Any],
     audits: Iterable[str] = (),
     folder: Path | None = None,
-    store: Path | None = None,
+    store: StorePlace | None = None,
     tell: Tell = lambda line: None,
     expected: Mapping[str, str] | None = None,
 ) -> MethodCard:

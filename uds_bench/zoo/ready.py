@@ -10,11 +10,12 @@ from typing import Any
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
-from uds_bench.storage import CELLS, default_cache, require_store, require_writable
+from uds_bench.scoring.shelf import shelf_at
+from uds_bench.storage import CELLS, StorePlace, default_cache, require_writable
 from uds_bench.zoo import specimens
 
 
-def require_folders(store: Path, specs: Mapping[str, CheckpointSpec], option: str) -> Path:
+def require_folders(store: StorePlace, specs: Mapping[str, CheckpointSpec], option: str) -> StorePlace:
     """The store, after it and the cache have been seen to take files; a clear error for the one that does not. A store
     that holds scores may be there to be read only.
 
@@ -22,10 +23,11 @@ def require_folders(store: Path, specs: Mapping[str, CheckpointSpec], option: st
     """
     cache = default_cache()
     embedded = any(spec.model.startswith(SCHEME) for spec in specs.values())
-    inside = store.is_relative_to(cache)
-    if embedded or (inside and not (store / CELLS).is_dir()) or (not inside and "UDS_BENCH_CACHE" in os.environ):
+    inside = isinstance(store, Path) and store.is_relative_to(cache)
+    if embedded or (inside and not (Path(store) / CELLS).is_dir()) or (not inside and "UDS_BENCH_CACHE" in os.environ):
         require_writable(cache, "UDS_BENCH_CACHE")
-    return require_store(store, option)
+    shelf_at(store).require(option)
+    return store
 
 
 def resolve_zoo(

@@ -139,14 +139,14 @@ def _said(probe_set: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
     return {one.id: ranks for one, ranks in zip(probe_set.asked, found, strict=True)}
 
 
-def _scored(section: Association, probe_set: ProbeSet, store: Path | None, device: str) -> Ranks:
+def _scored(section: Association, probe_set: ProbeSet, store: str | None, device: str) -> Ranks:
     from uds_bench.audits.association.evaluator import ranks_of
 
     return ranks_of(opened(section, probe_set, ["model"], store, device).seen().score)
 
 
 def opened(
-    section: Association, probe_set: ProbeSet, names: Sequence[str], store: Path | None, device: str
+    section: Association, probe_set: ProbeSet, names: Sequence[str], store: str | None, device: str
 ) -> AssociationAudit:
     """The audit of some checkpoints of a section; embedded ones are trained first where they are not there."""
     from uds_bench.audits.association.audit import audit_of
@@ -154,11 +154,11 @@ def opened(
     from uds_bench.progress import LoggedConsole, hush
     from uds_bench.scoring.store import Store
     from uds_bench.scoring.workers import WorkerPool
-    from uds_bench.storage import default_cache
+    from uds_bench.storage import default_cache, scores_place
     from uds_bench.zoo.ready import require_folders, resolve_zoo
 
     specs = section.checkpoints()
-    place, console = require_folders(store or default_cache() / "store", specs, "--store"), LoggedConsole(stderr=True)
+    place, console = require_folders(scores_place(store), specs, "--store"), LoggedConsole(stderr=True)
     specs = resolve_zoo(specs, names, default_cache(), console)
     hush()
     found = resolve_device(device, "--device")

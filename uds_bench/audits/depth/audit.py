@@ -170,13 +170,16 @@ def plan_requests(
     """The scores that the selected tests ask for, as far as the manifest has the attacks and splits for them.
 
     A test declares them by `@pytest.mark.scores("metric[variant]", ..., of=(group, ...), under=(attack, ...))`. Groups
-    are full, retain, nested, pools, candidates (those that selected tests speak of), every_candidate (with those of the
-    sweep), and every_component: these too, where the manifest asks for the parts of a block.
+    are full, retain, nested, pools, knower and stranger (the first of each pool, else full and retain), candidates
+    (those that selected tests speak of), every_candidate (with those of the sweep), and every_component: these too,
+    where the manifest asks for the parts of a block.
     """
     groups = {
         "full": ["full"],
         "retain": ["retain"],
         "nested": list(section.nested),
+        "knower": [section.knower],
+        "stranger": [section.stranger],
         "pools": [*section.pools.positive, *section.pools.negative],
         "candidates": list(dict.fromkeys(candidates)),
         "every_candidate": list(section.unlearned),

@@ -95,8 +95,8 @@ CLAIMS = (
         ">=",
         0.70,
         "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
-        must_fail="models that know: the positive pool (none may pass, most must fail)",
-        must_pass="models that never knew: the negative pool (none may fail, most must pass)",
+        must_fail="models that know: the positive pool (none may pass, most must fail); else the full model",
+        must_pass="models that never knew: the negative pool (none may fail, most must pass); else the retain model",
         advice="the facts are still there: unlearn longer, or by a method that reaches deeper; the page lists them.",
     ),
     ClaimSpec(

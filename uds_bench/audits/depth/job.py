@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.audit import NAME, read
@@ -15,10 +14,11 @@ from uds_bench.manifest.manifest import Manifest
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Metric
 from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.storage import StorePlace
 
 
 def read_job(
-    manifest: Manifest, metrics: str, attacks: str, variants: bool, checkpoints: str, store: Path, device: str
+    manifest: Manifest, metrics: str, attacks: str, variants: bool, checkpoints: str, store: StorePlace, device: str
 ) -> Job:
     """Raises ConfigurationError for a name that is not known, or references that are missing."""
     section = manifest.require(Depth, NAME)

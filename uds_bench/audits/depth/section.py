@@ -184,6 +184,16 @@ class Depth(Section):
         return f"[pools] {', '.join(keys)}" if keys and self.references and self.references.retain else ""
 
     @property
+    def knower(self) -> str:
+        """Another model that knows where there is one, else the full model."""
+        return next(iter(self.pools.positive), "full")
+
+    @property
+    def stranger(self) -> str:
+        """Another model that never knew where there is one, else the retain model."""
+        return next(iter(self.pools.negative), "retain")
+
+    @property
     def nested(self) -> dict[str, CheckpointSpec]:
         """Models between full and retain, in the order of the file."""
         return {} if self.references is None else self.references.nested

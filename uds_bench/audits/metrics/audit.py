@@ -35,6 +35,11 @@ class MetricsAudit(AuditRun):
         return judge(self.depth.section, self.facts, self.depth.request)
 
     @cached_property
+    def on_pools(self) -> MetaEvaluation:
+        """Every metric judged on the pools alone, as faithfulness is: no candidate is scored for it."""
+        return judge(self.depth.section, self.facts, self.depth.request, pools_alone=True)
+
+    @cached_property
     def check_context(self) -> CheckContext:
         """The manifest's models to try a metric of your own on: `audits.metrics.metric_checks` gives the checks."""
         section, pools = self.depth.section, self.depth.section.pools

@@ -15,7 +15,8 @@ from uds_bench.device import resolve_device
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, did_you_mean
-from uds_bench.storage import default_cache, require_writable, write_atomic, write_json
+from uds_bench.storage import require_writable, scores_place, write_atomic, write_json
+from uds_bench.zoo.ready import require_folders
 
 if TYPE_CHECKING:
     from uds_bench.audits.depth.section import Depth
@@ -60,7 +61,7 @@ def meta(
     share, where = read_shard(shard), find_engine(engine)
     judging, job = read_meta_job(manifest, profile, store, device, components, where is None)
     require_writable(out, "--out")
-    require_writable(job.store, "--store")
+    require_folders(job.store, job.specs, "--store")
     console = Console(stderr=True)
     runner = job.runner(job.trained_specs(console), console, where)
     scores, failed = job.compute(runner, share)
@@ -83,7 +84,7 @@ def meta(
 
 
 def read_meta_job(
-    manifest: Path | None, profile: str, store: Path | None, device: str, components: bool, here: bool = True
+    manifest: Path | None, profile: str, store: str | None, device: str, components: bool, here: bool = True
 ) -> tuple[Depth, Job]:
     """The models to judge by, and every score that it takes.
 
@@ -114,7 +115,7 @@ def read_meta_job(
     groups: dict[str, list[ScoreRequest]] = {}
     for request in wanted:
         groups.setdefault(request.checkpoint, []).append(request)
-    place, where = store or default_cache() / "store", resolve_device(device, "--device", here)
+    place, where = scores_place(store), resolve_device(device, "--device", here)
     job = Job(section.checkpoints(), section.chosen_attacks(), read_facts(section), groups, place, where)
     return section, job
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uds_bench.attacks import NONE
@@ -50,7 +50,7 @@ class MetaEvaluation:
 
         Raises UdsError where that was not scored: nobody is taken to speak for want of a number.
         """
-        if self.models is None:
+        if self.models is None or not self.models.candidates:
             return []
         told = {name: self.value(name, KNOWN) for name in (self.models.full, *self.models.candidates)}
         if unknown := [name for name, value in told.items() if math.isnan(value)]:
@@ -72,8 +72,12 @@ class MetaEvaluation:
         return None
 
 
-def judge(section: Depth, facts: FactSet, score: Callable[[ScoreRequest], Score]) -> MetaEvaluation:
+def judge(
+    section: Depth, facts: FactSet, score: Callable[[ScoreRequest], Score], pools_alone: bool = False
+) -> MetaEvaluation:
     """Gather the scores by `score` (computed or read) and judge the twenty metrics; what fails is missing, and said.
+
+    `pools_alone`: candidates and attacks are neither scored nor judged.
 
     Raises ConfigurationError for a pool that holds the weights of a reference, a candidate or another of its models:
     each would count as one more witness.
@@ -86,7 +90,9 @@ def judge(section: Depth, facts: FactSet, score: Callable[[ScoreRequest], Score]
     lacks_attacks = f"the manifest does not name the attacks {' and '.join(missing)} ([attacks])" if missing else ""
     found: list[Score] = []
     failed: dict[ScoreRequest, str] = {}
-    for request in requests(models, robust=not missing):
+    if pools_alone:
+        models = replace(models, candidates=())
+    for request in requests(models, robust=not (missing or pools_alone)):
         try:
             found.append(score(request))
         except ExtraError:  # it is asked for, and one command mends it: nothing is judged without it
@@ -136,8 +142,10 @@ def missing_attacks(section: Depth) -> list[str]:
 def requests(models: Models, robust: bool) -> list[ScoreRequest]:
     """Every score that the meta-evaluation reads; utility and knowledge are of the models that robustness is of."""
     places = models.needed(robust)
-    wanted = [ScoreRequest(name, metric, None, attack) for name, attack in places for metric in (*JUDGED, KNOWN)]
+    judged = (*JUDGED, KNOWN) if models.candidates else tuple(JUDGED)
+    wanted = [ScoreRequest(name, metric, None, attack) for name, attack in places for metric in judged]
     useful = [ScoreRequest(name, metric) for name in (models.full, *models.candidates) for metric in UTILITY]
+    useful = useful if models.candidates else []
     return [*wanted, *useful]
 
 

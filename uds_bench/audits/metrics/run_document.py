@@ -19,7 +19,7 @@ from uds_bench.metrics import METRICS, find_metric
 from uds_bench.scores import Score
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
-from uds_bench.storage import canonical, content_key, read_sealed, write_sealed
+from uds_bench.storage import canonical, content_key
 from uds_bench.zoo.recipe import ByMethod
 from uds_bench.zoo.recipes import find
 
@@ -87,18 +87,15 @@ def component_requests(names: Iterable[str]) -> list[ScoreRequest]:
 def hidden_layers(runner: MetricRunner, model: str, fact: str, words: bool) -> Mapping[str, Any]:
     """Layer by layer, how many of the entity's tokens the logit lens and the patched full model get right.
 
-    With `words` the tokens themselves and the question too. Kept on disk; `error` in place of it all where a model
+    With `words` the tokens themselves and the question too. Kept in the store; `error` in place of it all where a model
     could not be read.
     """
     (asked,) = (f for f in runner.facts if f.id == fact)
     try:
         digests = [runner.digest("full"), runner.digest(model)]
         key = content_key([STACK, digests, asked.to_json(), words, runner.device])
-        file = runner.store.cache / "layers" / key
-        if (payload := read_sealed(file)) is None:
-            payload = canonical(_layers(runner, model, asked, words))
-            write_sealed(file, payload)
-        table: dict[str, Any] = json.loads(payload)
+        made = runner.store.made(f"cache/layers/{key}", lambda: canonical(_layers(runner, model, asked, words)))
+        table: dict[str, Any] = json.loads(made)
         return table
     except Exception as error:  # whatever its files made a library say
         return {"error": one_line(error, MESSAGE_LENGTH)}
