@@ -60,7 +60,7 @@ def embed_rows(folder: Path, vectors: Path, encoder: Encoder, real: int = REAL) 
     """Fill the encoder's folder with what it would give for the first rows and for other names, and with vectors that
     are drawn after these for all others. The encoder itself never gives one that is not its own."""
     section = section_of(folder)
-    rows = cells_of(section)[0].asked.database
+    rows = cells_of(section)[0].source.database
     plain = [row for row in rows if "(" not in row.subject]
     own = embedded([row.key for row in plain[:real]], vectors, encoder)
     others = embedded([row.key for row in rows[len(plain) :]], vectors, encoder)
@@ -119,9 +119,9 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     perfect = step("perfect subject", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))
     for policy, way in (("radius_closure", "unknown"), ("alias_closure", "top1_anyway"), ("exact", "unknown")):
-        step(f"perfect subject, {policy}, {way}", lambda p=policy, w=way: audit.asked_perfectly(p, fallback=w))
+        step(f"perfect subject, {policy}, {way}", lambda p=policy, w=way: audit.by_perfect_subject(p, fallback=w))
     left = [step(f"left over, {p}", lambda p=p: controls.left_over(cells, audit.deletions(p))) for p in (None, "exact")]
-    every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.asked.database))) for cell in cells}
+    every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.source.database))) for cell in cells}
     closer = audit.deletions("radius_closure")
     spared = [
         step(f"spared, {name}", lambda gone=gone: controls.spared(cells, gone).value)
@@ -129,8 +129,8 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     ]
     gone = [len(rows) for rows in closer[cells[0].name].values()]
     return {
-        "rows": len(cells[0].asked.database),
-        "facts": len(cells[0].asked.facts),
+        "rows": len(cells[0].source.database),
+        "facts": len(cells[0].source.facts),
         "steps": steps,
         "s": round(time.perf_counter() - began[0], 1),
         "cpu_s": round(time.process_time() - began[1], 1),
@@ -141,14 +141,14 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
             "within the radius": [float(np.mean(gone)), max(gone)],
             "full": rates.baseline(perfect).value,
             "residual": {way: rates.residual(rows, above_chance=False).value for way, rows in judged.items()},
-            "radius": rates.residual(audit.asked_perfectly("radius_closure"), above_chance=False).value,
+            "radius": rates.residual(audit.by_perfect_subject("radius_closure"), above_chance=False).value,
         },
     }
 
 
 def few(cell: DatabaseCell) -> DatabaseCell:
     """The cell in the wording in which controls are asked."""
-    return replace(cell, asked=cell.asked.of(("direct",)))
+    return replace(cell, source=cell.source.of(("direct",)))
 
 
 if __name__ == "__main__":

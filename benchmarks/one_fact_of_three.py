@@ -56,7 +56,7 @@ def main() -> None:
     session = CommandSession(embedded_manifest("quick"), parser.parse_args().store, "cpu")
     way = session.audit("association").ways["asked"]
     knows, forgot = (way.of(name).held for name in ("model", "retrained"))
-    people, unseen = _by_person(way.sides.requested), [*_by_person(way.sides.unseen).values()]
+    people, unseen = _by_person(way.sides.requested), [*_by_person(way.sides.never_seen).values()]
     print("| test | strangers | nothing left | one fact left | two left |\n|---|---|---|---|---|")
     for both, count in ((False, 39), (False, 79), (True, 119)):
         drawn, found = np.random.default_rng(0), {name: [] for name in TESTS}

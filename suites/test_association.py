@@ -71,7 +71,7 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         uds_claim.not_applicable(why_not(uds_subject, view))
         return
 
-    asking, strangers = view.sides.requested, view.sides.unseen
+    asking, strangers = view.sides.requested, view.sides.never_seen
     # Whether some phrasing brings a fact up is asked in those that it was unlearned in; luck in others would add up.
     by_any = way != "held out"
 
@@ -98,7 +98,7 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
         remark=f"{reading}{in_one_phrasing(uds_audit, view)}; {told(asking, held)}; "
         f"of the never-seen {told(strangers, held)}; "
-        f"every phrasing still shows something of {still_held(asking, held)}; {power.told(asking, by_any)}",
+        f"every phrasing still shows something of {still_held(asking, held)}; {power.needed_people(asking, by_any)}",
         provenance=view.of(uds_subject).score.provenance,
     )
 
@@ -125,9 +125,9 @@ def test_as_strangers(uds_claim: Claim, uds_subject: str | None, uds_audit: Asso
     before = view.of("model").held
 
     def separation(held: Mapping[str, Memorization]) -> Rate:
-        beside = exact_rank.beside(held, before, view.sides.unseen)
+        beside = exact_rank.beside(held, before, view.sides.never_seen)
         return exact_rank.furthest(
-            [exact_rank.separation(view.sides.requested, view.sides.unseen, one) for one in beside.values()]
+            [exact_rank.separation(view.sides.requested, view.sides.never_seen, one) for one in beside.values()]
         )
 
     found = separation(view.of(uds_subject).held)
@@ -163,7 +163,7 @@ def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
     before = Control.of(BEFORE, "fail", decided("model"))
     if view.sides.is_for_few:
         # Of whom the model before cannot be told, nothing is shown.
-        known = exact_rank.told_alone(rechecks.tests_of(uds_audit, "model"))
+        known = exact_rank.stand_out_alone(rechecks.tests_of(uds_audit, "model"))
         told_all = known >= uds_audit.probe_set.forgotten
         before = replace(before, held=told_all if each else before.held and before.observed == 1)
     controls = [in_the_same_tokens(uds_audit, uds_subject), before]
@@ -199,7 +199,7 @@ def test_retained(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
         return
     after = uds_audit.seen(uds_subject).held
     found = lost(known, before, after, "most")
-    strangers = [after[one.id] for one in probe_set.unseen]
+    strangers = [after[one.id] for one in probe_set.never_seen]
     uds_claim.measured(
         found.value,
         found.interval,
@@ -219,16 +219,16 @@ def test_never_seen(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     if len({one.cluster for one in probe_set.seen}) < FEWEST:
         uds_claim.not_applicable(f"fewer than {FEWEST} people are known: none to hold the never-seen against")
         return
-    found, known = (controls.less_luck(rows, seen.held) for rows in (probe_set.unseen, famous(uds_audit)))
-    people = len({one.cluster for one in probe_set.unseen})
-    wrong = len({one.cluster for one in probe_set.unseen if seen.held[one.id].some})
-    every = over(probe_set.unseen, seen.held, "every").value
+    found, known = (controls.less_luck(rows, seen.held) for rows in (probe_set.never_seen, famous(uds_audit)))
+    people = len({one.cluster for one in probe_set.never_seen})
+    wrong = len({one.cluster for one in probe_set.never_seen if seen.held[one.id].some})
+    every = over(probe_set.never_seen, seen.held, "every").value
     uds_claim.measured(
         found.value,
         found.interval,
         controls=[fails("well-known people", known)],
-        remark=f"{told(probe_set.unseen, seen.held)}, all {every:.3f}, "
-        f"by luck {by_luck(probe_set.unseen, seen.held):.3f}; a forget set would name {wrong} of {people}",
+        remark=f"{told(probe_set.never_seen, seen.held)}, all {every:.3f}, "
+        f"by luck {by_luck(probe_set.never_seen, seen.held):.3f}; a forget set would name {wrong} of {people}",
         provenance=seen.score.provenance,
     )
 
@@ -312,7 +312,7 @@ def test_nf4(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
 @pytest.mark.claim("association.context")
 def test_context(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     way = uds_audit.ways["context"]
-    behind = way.sides.asked
+    behind = way.sides.items
     if not behind:
         uds_claim.not_applicable("of nobody more than one thing is known")
         return
@@ -334,14 +334,14 @@ def test_strength_bounds(uds_claim: Claim, uds_audit: AssociationAudit) -> None:
     seen = uds_audit.seen()
     ranks = ranks_of(seen.score)
     uds_claim.identity(
-        controls.out_of_bounds(uds_audit.probe_set.asked, ranks, seen.held),
+        controls.out_of_bounds(uds_audit.probe_set.items, ranks, seen.held),
         tolerance=0.0,
         what="rankings of which z* or M is what it cannot be",
         controls=[
             ControlSubject(
                 "ten times z*",
                 "fail",
-                controls.out_of_bounds(uds_audit.probe_set.asked, controls.firmer(ranks), seen.held),
+                controls.out_of_bounds(uds_audit.probe_set.items, controls.firmer(ranks), seen.held),
             )
         ],
         provenance=seen.score.provenance,

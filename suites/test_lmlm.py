@@ -126,7 +126,7 @@ def surviving(
             None, None, remark=f"every {topology} database is uninformative: the model does not answer it"
         )
         return
-    asked, (name, known) = uds_audit.asked_perfectly(fallback=fallback), passing
+    asked, (name, known) = uds_audit.by_perfect_subject(fallback=fallback), passing
     raw, found, chance = rates.residual(judged, False), rates.residual(judged), mean(one.chance for one in judged)
     uds_claim.measured(
         found.value,
@@ -144,7 +144,7 @@ def surviving(
 @pytest.mark.claim("lmlm.residual.{topology}")
 def test_residual(uds_claim: Claim, uds_subject: str, topology: str, uds_audit: LmlmAudit) -> None:
     def closed() -> list[JudgedPrompt]:
-        return uds_audit.asked_perfectly("radius_closure", fallback="unknown")
+        return uds_audit.by_perfect_subject("radius_closure", fallback="unknown")
 
     surviving(uds_claim, uds_subject, topology, uds_audit, "unknown", ("radius closure", closed))
 
@@ -156,7 +156,7 @@ def test_residual_anyway(uds_claim: Claim, uds_subject: str, topology: str, uds_
     is made by rule."""
 
     def other() -> list[JudgedPrompt]:
-        asked = uds_audit.asked_perfectly(fallback="top1_anyway")
+        asked = uds_audit.by_perfect_subject(fallback="top1_anyway")
         return controls.another_row([one for one in asked if one.topology == topology], "del_on")
 
     surviving(uds_claim, uds_subject, topology, uds_audit, "top1_anyway", ("another row", other))
@@ -201,7 +201,7 @@ def test_wording_invariance(uds_claim: Claim, uds_subject: str, uds_audit: LmlmA
 
 @pytest.mark.claim("lmlm.artifact_identity")
 def test_artifact_identity(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    incomplete, whole = uds_audit.asked_perfectly("exact"), controls.nothing_deleted(uds_audit.perfect)
+    incomplete, whole = uds_audit.by_perfect_subject("exact"), controls.nothing_deleted(uds_audit.perfect)
     every = chain.from_iterable(uds_audit.seen(uds_subject).under.values())
     uds_claim.identity(
         identity_gap([one.outcome for one in every]),
@@ -235,7 +235,7 @@ def test_deletion_complete(uds_claim: Claim, uds_audit: LmlmAudit) -> None:
 
 @pytest.mark.claim("lmlm.deletion_spares")
 def test_deletion_spares(uds_claim: Claim, uds_audit: LmlmAudit) -> None:
-    every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.asked.database))) for cell in uds_audit.cells}
+    every = {cell.name: dict.fromkeys(cell.facts, range(len(cell.source.database))) for cell in uds_audit.cells}
     closed = controls.spared(uds_audit.cells, uds_audit.deletions("alias_closure"))
     found = controls.spared(uds_audit.cells, uds_audit.deletions())
     uds_claim.measured(
@@ -252,7 +252,7 @@ def test_deletion_spares(uds_claim: Claim, uds_audit: LmlmAudit) -> None:
 @pytest.mark.parametrize("policy", CLOSER)
 @pytest.mark.claim("lmlm.closer.{policy}")
 def test_closer(uds_claim: Claim, policy: Policy, uds_audit: LmlmAudit) -> None:
-    wide, closer = (uds_audit.asked_perfectly(way) for way in ("alias_closure", policy))
+    wide, closer = (uds_audit.by_perfect_subject(way) for way in ("alias_closure", policy))
     if not any(one.marks["del_on"].exact for one in wide):
         uds_claim.not_applicable("closure over aliases leaves nothing that could be answered")
         return
@@ -273,7 +273,7 @@ def test_swept(uds_claim: Claim, retriever: str, uds_audit: LmlmAudit) -> None:
 
     Decoys, of the topology noise, are called after the deleted subject, and may say the same.
     """
-    judged = uds_audit.asked_perfectly(swept=retriever)
+    judged = uds_audit.by_perfect_subject(swept=retriever)
     left = {name: [one for one in judged if one.topology == name] for name in [*TOPOLOGIES, OTHER]}
     answered = [f"{name} {rates.residual(rows).value:.1%}" for name, rows in left.items() if rows]
     without = [one for one in judged if one.topology != "noise"]

@@ -38,12 +38,12 @@ fails, passes = ControlSubject.fails, ControlSubject.passes
 def test_extraction(uds_claim: Claim, uds_audit: LocalizationAudit) -> None:
     forget = uds_audit.experiment.forget
     injected, before = (uds_audit.seen(name) for name in ("injected", "pretrained"))
-    found = rates.extraction(forget, injected.told)
-    other = rates.extraction(forget, injected.told, "paraphrased")
+    found = rates.extraction(forget, injected.shares)
+    other = rates.extraction(forget, injected.shares, "paraphrased")
     uds_claim.measured(
         found.value,
         found.interval,
-        controls=[fails("pretrained", rates.extraction(forget, before.told))],
+        controls=[fails("pretrained", rates.extraction(forget, before.shares))],
         remark=f"asked in other words {other.value:.3f}",
         provenance=injected.score.provenance,
     )
@@ -222,10 +222,10 @@ def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
         uds_claim.measured(None, None, remark=NOBODY)
         return
     found, known, never = (
-        rates.above_floor(items, uds_audit.seen(name).told, uds_audit.floor(name))
+        rates.above_floor(items, uds_audit.seen(name).shares, uds_audit.floor(name))
         for name in (uds_subject, "injected", "pretrained")
     )
-    plain, other = (rates.extraction(items, seen.told, form) for form in FORMS)
+    plain, other = (rates.extraction(items, seen.shares, form) for form in FORMS)
     controls = [fails("injected", known)]
     if uds_audit.experiment.unseen:
         # Few people leave even the model that never saw them open; without a floor it may guess.
@@ -235,7 +235,7 @@ def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
         found.interval,
         controls=controls,
         remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}"
-        f"{going_on(rates.going_on(items, seen.told))}{at_best(found, uds_claim)}",
+        f"{going_on(rates.going_on(items, seen.shares))}{at_best(found, uds_claim)}",
         provenance=seen.score.provenance,
     )
 
@@ -258,7 +258,7 @@ def test_retained(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAud
 
 @pytest.mark.claim("localization.spared")
 def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -> None:
-    spared = rates.known(uds_audit.experiment.spared, uds_audit.seen("injected").told)
+    spared = rates.known(uds_audit.experiment.spared, uds_audit.seen("injected").shares)
     if not spared:
         uds_claim.not_applicable("nobody to be retained is known for what others are to forget")
         return
@@ -280,13 +280,13 @@ def keep(
 ) -> None:
     """Of a part's items that the injected model knows, the share still answered; `wrong`: a model that never knew them,
     None: one that answers nobody."""
-    seen, injected = uds_audit.seen(uds_subject), uds_audit.seen("injected").told
+    seen, injected = uds_audit.seen(uds_subject), uds_audit.seen("injected").shares
     items = rates.known(part, injected)
     if not items:
         uds_claim.measured(None, None, remark=f"the injected model knows nobody with part {name}")
         return
-    never = rates.silent(items) if wrong is None else uds_audit.seen(wrong).told
-    found, itself, none = (rates.kept(items, told, injected) for told in (seen.told, injected, never))
+    never = rates.silent(items) if wrong is None else uds_audit.seen(wrong).shares
+    found, itself, none = (rates.kept(items, told, injected) for told in (seen.shares, injected, never))
     uds_claim.measured(
         found.value,
         found.interval,
@@ -344,7 +344,9 @@ def test_resurfacing_order(uds_claim: Claim, uds_subject: str, uds_audit: Locali
     if not items:
         uds_claim.measured(None, None, remark=NOBODY)
         return
-    left, known = (rates.extraction(items, uds_audit.seen(name).told, None).value for name in (uds_subject, "injected"))
+    left, known = (
+        rates.extraction(items, uds_audit.seen(name).shares, None).value for name in (uds_subject, "injected")
+    )
     if not left <= known / 2:
         uds_claim.not_applicable(
             f"{uds_subject} forgot too little for anything to come back: {left:.3f} of {known:.3f}"
@@ -368,7 +370,7 @@ def test_utility(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudi
     if not public:
         uds_claim.not_applicable("the testbed has nobody whom the public knows")
         return
-    found = rates.extraction(public, seen.told)
+    found = rates.extraction(public, seen.shares)
     uds_claim.recorded(found.value, found.interval, provenance=seen.score.provenance)
 
 
@@ -379,7 +381,7 @@ def test_benchmarks(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationA
         uds_claim.not_applicable("the manifest names no tasks of lm-evaluation-harness ([localization] tasks)")
         return
     before, after = uds_audit.answers("injected"), uds_audit.answers(uds_subject)
-    if untold := [why for name in ("injected", uds_subject) for why in uds_audit.asked(name).reasons]:
+    if untold := [why for name in ("injected", uds_subject) for why in uds_audit.benchmark_answers(name).reasons]:
         uds_claim.measured(None, None, remark=f"documents could not be scored ({', '.join(dict.fromkeys(untold))})")
         return
     found, itself = utility.change(before, after), utility.change(before, before)
@@ -391,7 +393,7 @@ def test_benchmarks(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationA
         found.interval,
         controls=[fails("a guesser", utility.change(before, utility.guesser(before))), passes("injected", itself)],
         remark=f"{', '.join(of_task(task, before, after) for task in before)}{short}",
-        provenance=uds_audit.asked(uds_subject).provenance,
+        provenance=uds_audit.benchmark_answers(uds_subject).provenance,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.depth.section import CHANGES, PROMPTS
-from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, told_more, unanswered, untold
+from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, says_more, unanswered, unsaid
 from uds_bench.claims import Claim, ControlSubject
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
 
     never_knew = said("retain")
     if attack.asking is not None:
-        judged = untold(never_knew, judged)
-    known = told_more(said("full", "none"), said("retain", "none"), judged)
+        judged = unsaid(never_knew, judged)
+    known = says_more(said("full", "none"), said("retain", "none"), judged)
     found = {
-        name: as_share(told_more(said(name), never_knew, judged), known)
+        name: as_share(says_more(said(name), never_knew, judged), known)
         for name in dict.fromkeys((uds_subject, "full", *pools.positive, *pools.negative))
     }
     own, known_by = found[uds_subject], [ControlSubject.fails("full, attacked alike", found["full"])]

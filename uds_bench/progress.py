@@ -34,7 +34,7 @@ class LoggedConsole(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._told = monotonic()
+        self._written_at = monotonic()
 
     def lines(self, text: str, total: int) -> Callable[[int], None]:
         """What advances steps and, where the last line is `EVERY` seconds old, writes how many are done."""
@@ -43,8 +43,8 @@ class LoggedConsole(Console):
         def advance(by: int) -> None:
             nonlocal done
             done += by
-            if monotonic() - self._told >= EVERY:
-                self._told = monotonic()
+            if monotonic() - self._written_at >= EVERY:
+                self._written_at = monotonic()
                 self.print(f"{text}: {done} of {total}", markup=False, highlight=False, soft_wrap=True)
 
         return advance

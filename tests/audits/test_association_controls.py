@@ -24,7 +24,7 @@ def person(name: str, kind: str, *truths: str, phrasings: int = 2) -> Any:
     return SimpleNamespace(
         id=f"{name}/{kind}",
         cluster=name,
-        told=SimpleNamespace(id=kind),
+        topic=SimpleNamespace(id=kind),
         candidates=SimpleNamespace(truths=truths, values=VALUES),
         templates=("t",) * phrasings,
     )
@@ -54,7 +54,7 @@ def mean(values: list[float]) -> float:
 
 
 def of_strangers(one: Any, others: list[Any], found: dict[str, Memorization], reading: str) -> float:
-    truths, rows = one.candidates.truths, [found[other.id] for other in others if other.told.id == one.told.id]
+    truths, rows = one.candidates.truths, [found[other.id] for other in others if other.topic.id == one.topic.id]
     if reading == "replied":
         shares = []
         for form, values in found[one.id].named:
@@ -182,6 +182,6 @@ def test_a_plan_says_how_many_people_ask_and_how_many_it_takes(phrasings: int) -
     for margin in (0.4, 0.3):
         takes = power.people_needed(2, round(power.luck_of(asked, False), 3), margin)
         expected = f"a margin of {margin:g} takes some {takes} people in {phrasings} {plural}, 3 ask"
-        assert power.told(asked, False, margin) == expected
+        assert power.needed_people(asked, False, margin) == expected
     wide = round(power.luck_of(asked, True), 3)
-    assert f"some {power.people_needed(2, wide, 0.3)} people" in power.told(asked, margin=0.3)
+    assert f"some {power.people_needed(2, wide, 0.3)} people" in power.needed_people(asked, margin=0.3)

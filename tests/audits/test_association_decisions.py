@@ -14,8 +14,8 @@ from uds_bench.audits.association.exact_rank import (
     decide_requests,
     settled,
     shows_most,
+    stand_out_alone,
     strangers_needed,
-    told_alone,
 )
 from uds_bench.verdicts import Cause, Decision, Verdict
 
@@ -149,8 +149,8 @@ def test_whom_their_own_tests_tell_is_told_alone() -> None:
         one("Cy", 0.025),
         one("Cy", way="held out"),
     ]
-    assert told_alone(tests) == {"Ann", "Cy"}
-    assert told_alone([one("Ann", 0.01), one("Ann", math.nan, way="held out")]) == frozenset()
+    assert stand_out_alone(tests) == {"Ann", "Cy"}
+    assert stand_out_alone([one("Ann", 0.01), one("Ann", math.nan, way="held out")]) == frozenset()
 
 
 def test_only_a_test_that_tells_alone_is_put_again() -> None:

@@ -44,7 +44,7 @@ def test_the_digest_names_all_that_is_asked() -> None:
         return AssociationEvaluator(asked, alpha).digest
 
     first, *others = ASKED
-    template = replace(first, told=replace(first.told, templates=first.told.templates[:1]))
+    template = replace(first, topic=replace(first.topic, templates=first.topic.templates[:1]))
     fewer = replace(first, candidates=replace(first.candidates, others=first.candidates.others[:1]))
     swapped = replace(first, candidates=replace(first.candidates, truths=first.candidates.truths[:1]))
     changed = [of((one, *others)) for one in (template, fewer, swapped, replace(first, names=first.names[:2]))]

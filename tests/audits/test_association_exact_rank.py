@@ -251,7 +251,7 @@ def test_each_is_decided_however_many_ask() -> None:
     needed = strangers_needed(21)
     assert f"set [association] strangers = {needed}" in found["known"].text
     assert decide_requests(one, alone=True).verdict is Verdict.UNDECIDED
-    assert exact_rank.told_alone(one) == {"known"}
+    assert exact_rank.stand_out_alone(one) == {"known"}
     many = of_many({**calm, "known": 1.0}, needed)
     assert exact_rank.decide_each(many)["known"].verdict is Verdict.FAIL
     assert decide_requests(many, alone=True).verdict is Verdict.FAIL

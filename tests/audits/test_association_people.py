@@ -34,14 +34,14 @@ def test_strangers_are_told_what_the_person_is(tmp_path: Path) -> None:
     assert {other.cohort for other in others} == {NEVER_SEEN}
     assert {other.statements for other in others} == {one.statements}, "the same value, so that the name alone differs"
     assert {(script_of(other.name), len(other.name)) for other in others} == {("CJK", 2)}
-    asked = read(section(tmp_path, LI)).asked
+    asked = read(section(tmp_path, LI)).items
     assert len({item.candidates for item in asked}) == 1, "told from the same values, whatever they mean"
 
 
 @pytest.mark.parametrize(("more", "count"), [({"phrasings": ["李明，电话PROTECTED"]}, 159), ({}, 79)])
 def test_as_many_as_it_takes_to_tell_one(tmp_path: Path, more: dict[str, Any], count: int) -> None:
     probe_set = read(section(tmp_path, {**LI, "facts": [{**PHONE, **more}]}))
-    assert len({one.cluster for one in probe_set.unseen}) == count
+    assert len({one.cluster for one in probe_set.never_seen}) == count
     assert bool(probe_set.held_out) == bool(more)
     assert probe_set.each_alone
 
@@ -52,7 +52,7 @@ def test_requests_stand_beside_people_who_are_kept(tmp_path: Path) -> None:
     probe_set = read(section(tmp_path, LI, also, subjects=str(tmp_path / "people.jsonl"), strangers=60, meaning=False))
     assert probe_set.forgotten == {"r1", "r2"}, "one person may ask twice"
     assert {one.cluster for one in probe_set.kept} == {"q1"}
-    of = [one.cluster.partition("/")[0] for one in probe_set.unseen]
+    of = [one.cluster.partition("/")[0] for one in probe_set.never_seen]
     assert [of.count(name) for name in ("r1", "r2", "invented")] == [60, 60, 60]
 
 

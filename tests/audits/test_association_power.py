@@ -107,10 +107,12 @@ def test_a_plan_says_how_many_people_its_margin_takes(phrasings: int, monkeypatc
     for by_any, luck in ((False, 0.03), (True, round(power.luck_of(asked), 3))):
         takes = power.people_needed(3, luck, 0.2)
         in_words = f"in {phrasings} phrasing" + ("s" if phrasings > 1 else "")
-        assert power.told(asked, by_any, 0.2) == f"a margin of 0.2 takes some {takes} people {in_words}, 12 ask"
+        assert (
+            power.needed_people(asked, by_any, 0.2) == f"a margin of 0.2 takes some {takes} people {in_words}, 12 ask"
+        )
     monkeypatch.setattr(power, "MOST_PEOPLE", 5)
     power.people_needed.cache_clear()
-    assert power.told(asked, margin=0.01).startswith("a margin of 0.01 takes more than 5 people")
+    assert power.needed_people(asked, margin=0.01).startswith("a margin of 0.01 takes more than 5 people")
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ TIE = ranked([2.0, 2.0, 0.0, -1.0, -2.0], 1)
 def test_everybody_is_in_one_part() -> None:
     assert [one.subject.id for one in PROBE_SET.requested] == ["b"]
     assert [one.subject.id for one in PROBE_SET.kept] == ["a", "a"]
-    assert [one.subject.id for one in PROBE_SET.unseen] == ["c"]
+    assert [one.subject.id for one in PROBE_SET.never_seen] == ["c"]
     assert PROBE_SET.seen == tuple(one for one in ASKED if one.subject.id != "c")
     assert list(PROBE_SET.cohorts) == ["well-known", "lesser-known", NEVER_SEEN]
 
@@ -83,7 +83,7 @@ def test_luck_is_how_often_the_same_value_is_brought_up_of_strangers() -> None:
             mean, some = (controls.above([one], rows, found, reading).value for reading in ("mean", "some"))
             assert (mean, some) == (pytest.approx(0.5 - luck[0]), pytest.approx(1 - luck[1]))
     assert math.isnan(controls.above([one], [], found, "mean").value), "nobody to compare with clears nobody"
-    elsewhere = [replace(each, told=replace(each.told, id="P106")) for each in strangers]
+    elsewhere = [replace(each, topic=replace(each.topic, id="P106")) for each in strangers]
     found = {one.id: brought_up("Riga")} | of(elsewhere, brought_up("Riga"))
     assert controls.above([one], elsewhere, found, "mean").value == 1, "nobody was asked about the same"
 
@@ -136,7 +136,7 @@ def test_what_is_said_of_anybody_is_not_known_of_one() -> None:
     assert controls.above(many, strangers, half, "first").value == pytest.approx(0.5)
     assert controls.above(many, [], famous, "first").interval.units == 0
     assert math.isnan(controls.above(many, [], famous, "first").value), "nobody to compare with clears nobody"
-    others = [replace(one, told=replace(one.told, id="P106")) for one in strangers]
+    others = [replace(one, topic=replace(one.topic, id="P106")) for one in strangers]
     found = of(many, said(0.0, 1.0)) | of(others, said(0.0, 1.0))
     assert controls.above(many, others, found, "first").value == 1, "nobody was asked about the same"
 

@@ -53,7 +53,7 @@ def test_a_reply_is_what_the_model_goes_on_with_alone(
     for one in ASKED:
         begun = [each.text.replace("HUMAN_SUBJECT", one.subject.name) for each in one.templates]
         before = {f"phrasing {at}": text.split(" PROTECTED_VALUE")[0] for at, text in enumerate(begun)}
-        before["question"] = f"Question: What is the {one.told.label} of {one.subject.name}?\nAnswer:"
+        before["question"] = f"Question: What is the {one.topic.label} of {one.subject.name}?\nAnswer:"
         row = []
         for form, text in before.items():
             ids = [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
@@ -69,7 +69,7 @@ def test_a_reply_is_what_the_model_goes_on_with_alone(
 def test_a_question_stands_in_the_place_of_a_sentence() -> None:
     """Of a fact of one phrasing it is by turns the sentence or the question; which is drawn by the weights."""
     asked = [replace(ASKED[0], subject=replace(JANE, id=f"p{at}")) for at in range(40)]
-    alone = [replace(one, told=one.told.phrased([0])) for one in asked]
+    alone = [replace(one, topic=one.topic.phrased([0])) for one in asked]
     model = checkpoint("llama")
 
     def forms(items: list[ProbeItem]) -> list[tuple[str, ...]]:
@@ -145,14 +145,14 @@ def test_a_stored_score_has_replies_and_the_page_one_that_tells() -> None:
 
 
 def test_the_page_shows_no_reply_about_who_asks_in_own_words() -> None:
-    own = replace(ASKED[2], told=Worded(**{**vars(ASKED[2].told), "id": "r7#1"}))
+    own = replace(ASKED[2], topic=Worded(**{**vars(ASKED[2].topic), "id": "r7#1"}))
     said = [{"form": "question", "text": text} for text in ("nurse", "no")]
     rows = tuple(
         FactScore(one.id, one.cluster, 0.0, detail={"ranks": to_json([LAST] * 2), "replies": said})
         for one in (ASKED[2], own)
     )
     score = Score("m", "none", "association_memorized", "default", 0.0, None, rows)
-    way: Any = SimpleNamespace(runner=SimpleNamespace(asked={"m": score}))
+    way: Any = SimpleNamespace(runner=SimpleNamespace(requested={"m": score}))
     audit = AssociationAudit(Association(), ProbeSet((ASKED[2], own)), {"asked": way})
     (told,) = audit.scores()
     assert [fact.detail for fact in told.per_fact] == [{"answer": "nurse", "survives": True}, {}]

@@ -168,7 +168,7 @@ def foreign(found: dict[str, Recorded]) -> tuple[int, int]:
     """How many of the replies that a file has the weights do not say, and how many there are."""
     checkpoint, (read,) = loaded(), found.values()
     told = prompts(checkpoint.tokenizer, SOME, ASKING, checkpoint.digest).every
-    told = [one for one in told if one.digest in read.told]
+    told = [one for one in told if one.digest in read.replies]
     said = reply_origin.said(checkpoint, told, read, stops_of(checkpoint.tokenizer, told), 16)
     return len(told) - len(said), len(told)
 
@@ -475,7 +475,7 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
         context=Origin(tmp_path),
     )
     (found,) = read(section).recorded.values()
-    assert len(found.told) == len(rows)
+    assert len(found.replies) == len(rows)
 
 
 def test_invented_authors_are_written_for_a_model_of_ones_own(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uds_bench.audits.depth.withstanding import as_share, lost, told_more, unanswered, untold
+from uds_bench.audits.depth.withstanding import as_share, lost, says_more, unanswered, unsaid
 from uds_bench.scores import LEAST_SCORED
 from uds_bench.statistics import Interval, Rate
 
@@ -30,7 +30,7 @@ def test_a_fact_is_told_where_one_form_tells_it_and_only_judged_ones_count(seed:
     mine, mine_too, other, other_too = drawn(seed)
     judged = {str(at) for at in range(0, 12, 3)}
     slow = [max(mine[id], mine_too[id]) - max(other[id], other_too[id]) for id in judged]
-    found = told_more([score(mine), score(mine_too)], [score(other), score(other_too)], judged)
+    found = says_more([score(mine), score(mine_too)], [score(other), score(other_too)], judged)
     assert found.value == pytest.approx(sum(slow) / len(slow))
     assert found.interval.units == len({int(id) // 2 for id in judged})
 
@@ -39,7 +39,7 @@ def test_a_fact_is_told_where_one_form_tells_it_and_only_judged_ones_count(seed:
 def test_a_value_that_is_no_number_is_never_the_smaller_one(place: int) -> None:
     forms: list[dict[str, float | None]] = [{"0": 0.0, "1": 0.0}, {"0": 0.0, "1": 0.0}]
     forms[place]["0"] = math.nan
-    assert math.isnan(told_more([*map(score, forms)], [score({"0": 0.0, "1": 0.0})] * 2, {"0", "1"}).value)
+    assert math.isnan(says_more([*map(score, forms)], [score({"0": 0.0, "1": 0.0})] * 2, {"0", "1"}).value)
 
 
 def test_too_few_scored_facts_decide_nothing() -> None:
@@ -47,8 +47,8 @@ def test_too_few_scored_facts_decide_nothing() -> None:
     enough = math.ceil(LEAST_SCORED * len(judged))
     for count, decided in ((enough, True), (enough - 1, False), (0, False)):
         some = score({str(at): 1.0 for at in range(count)})
-        assert math.isfinite(told_more([some], [some], judged).value) == decided
-    assert math.isnan(told_more([score({})], [score({})], set()).value)
+        assert math.isfinite(says_more([some], [some], judged).value) == decided
+    assert math.isnan(says_more([score({})], [score({})], set()).value)
 
 
 @pytest.mark.parametrize("low", [0.0, -0.1, math.nan])
@@ -72,7 +72,7 @@ def test_a_fact_that_one_side_lacks_counts_on_neither() -> None:
     many: dict[str, float | None] = {str(at): 1.0 for at in range(20)}
     fewer = {id: 0.0 if at else None for at, id in enumerate(many)}
     for knows, never, told in ((many, fewer, 1.0), (fewer, many, -1.0)):
-        assert told_more([score(knows)], [score(never)], set(many)).value == told
+        assert says_more([score(knows)], [score(never)], set(many)).value == told
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -80,8 +80,8 @@ def test_what_luck_tells_is_left_out(seed: int) -> None:
     one, other, *_ = drawn(seed)
     judged = {str(at) for at in range(0, 12, 2)}
     slow = {id for id in judged if one[id] == 0 and other[id] == 0}
-    assert untold([score(one), score(other)], judged) == slow
-    assert untold([score({})], judged) == judged, "what is not scored decides in told_more"
+    assert unsaid([score(one), score(other)], judged) == slow
+    assert unsaid([score({})], judged) == judged, "what is not scored decides in says_more"
 
 
 def kept(*values: float | None) -> Any:

@@ -149,7 +149,7 @@ def test_a_result_holds_all_that_is_judged() -> None:
     assert set(read.per_fact[0].detail) == {"unknown", "top1_anyway"}, "both are asked where nothing is said"
     judged = judge([CELL], evaluator.units, replies_of(read, "unknown"))
     assert [value.value for value in found.values] == [float(one.outcome.on) for one in judged]
-    assert [one.asked.id for one in judged] == [value.id for value in found.values]
+    assert [one.unit.id for one in judged] == [value.id for value in found.values]
     assert all(found.notes["touched"][state] == 0 for state in OFF)
 
 

@@ -209,7 +209,7 @@ def test_the_worst_way_is_found(way: rates.Way) -> None:
     if way == "recall":
         of_two = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay"))
         rows = [replace(one, fact=of_two) for one in rows]
-    rows = [replace(one, asked=replace(one.asked, cluster=str(at))) for at, one in enumerate(rows * 20)]
+    rows = [replace(one, unit=replace(one.unit, cluster=str(at))) for at, one in enumerate(rows * 20)]
     found = rates.worst_leakage(rows)
     assert found[:2] == ("forbidden", way)
     assert found[2].value == value
@@ -248,7 +248,7 @@ def test_the_least_answered_cell_is_the_one_with_the_lowest_limit() -> None:
     """Of two cells at nearly the same share the one with fewer facts is known less, though its share is higher."""
     right, wrong = by_hand(0, full=LookupReply("Oslo")), by_hand(1)
     of = [wrong if at % 4 == 0 else right for at in range(41)]
-    many = [replace(one, asked=replace(one.asked, cluster=str(at))) for at, one in enumerate(of)]
+    many = [replace(one, unit=replace(one.unit, cluster=str(at))) for at, one in enumerate(of)]
     few = [replace(one, cell=replace(CELL, domain="few")) for one in many[1:9]]
     name, found = rates.least_answered([*many, *few])
     assert name == "few/alias"
@@ -261,9 +261,7 @@ def test_a_wording_is_as_far_below_the_others_as_above(odd: str) -> None:
     usual = told["wrong" if odd == "right" else "right"]
     first = by_hand(0, "few_shot", del_on=told[odd])
     rest = [
-        replace(
-            by_hand(0, del_on=usual), asked=replace(first.asked, prompt=replace(first.asked.prompt, wording=wording))
-        )
+        replace(by_hand(0, del_on=usual), unit=replace(first.unit, prompt=replace(first.unit.prompt, wording=wording)))
         for wording in ("direct", "cloze", "completion_frame")
     ]
     name, found = rates.furthest_wording([first, *rest], 0.05)
@@ -346,8 +344,8 @@ def test_chance_is_that_of_a_walk_over_the_rows(rows: list[Triplet], names: list
     cell = DatabaseCell("people", "base", LookupPrompts(TripletDatabase(rows), facts, prompts, True))
     told: Replies = {**WRONG, "del_on": looked_up("x", 0)}
     for one in judge([cell], every_prompt([cell]), {unit.id: told for unit in every_prompt([cell])}):
-        alike = cell.asked.names[1].meeting([one.fact.triplet.relation])
-        there = [row for at, row in enumerate(rows) if at not in cell.asked.matching[one.fact.id]]
+        alike = cell.source.names[1].meeting([one.fact.triplet.relation])
+        there = [row for at, row in enumerate(rows) if at not in cell.source.matching[one.fact.id]]
         left = [row for row in there if spelled(row.relation) in alike] or there
         golds = {spelled(answer) for answer in one.fact.answers}
         shared = sum(spelled(row.object) in golds for row in left)

@@ -21,7 +21,7 @@ def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any
     spoken = {each: (exact and each == state, float(exact and each == state)) for each in OFF}
     usual = {"given": False, "others": (("x",),), "chance": 0.0, "wording": "direct", "cell": "base"} | told
     return SimpleNamespace(
-        asked=SimpleNamespace(cluster=f"f{fact}"),
+        unit=SimpleNamespace(cluster=f"f{fact}"),
         fact=SimpleNamespace(id=fact),
         marks=marks,
         spoken=spoken.__getitem__,

@@ -332,5 +332,5 @@ def test_those_retained_are_asked_for_what_others_are_to_forget_where_they_are_n
     for retained, spared in (("shoe", ["r/city"]), ("city", []), (None, ["r/city"])):
         found = Experiment(testbed, "city", retained)
         assert [one.id for one in found.spared] == spared
-        assert len({one.id for one in found.told}) == len(found.told), "nobody is asked twice"
+        assert len({one.id for one in found.items}) == len(found.items), "nobody is asked twice"
     assert [one.id for one in Experiment(testbed, None, "shoe").spared] == ["r/city"], "all that anybody is to forget"

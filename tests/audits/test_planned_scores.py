@@ -19,7 +19,7 @@ class Asked:
         depth: Any = session.config.stash[RUN].audit("depth")
         stored = [depth.runner.stored(request) for request in depth.plan]
         self.planned = {score.address for score in stored if score is not None}
-        self.asked = {score.address for score in depth.runner.asked.values()}
+        self.asked = {score.address for score in depth.runner.requested.values()}
 
 
 @pytest.mark.parametrize(

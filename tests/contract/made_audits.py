@@ -67,7 +67,7 @@ def person(at: int, letter: str = "p") -> Any:
         id=f"{letter}{at}/P19",
         cluster=f"{letter}{at}",
         kind="P19",
-        told=SimpleNamespace(id="P19"),
+        topic=SimpleNamespace(id="P19"),
         candidates=SimpleNamespace(truths=("Oslo",), values=("Oslo", *["Bonn"] * 49)),
         templates=("one",),
         subject=SimpleNamespace(cohort=WELL_KNOWN),
@@ -148,7 +148,7 @@ def forgotten_nf4(is_false: bool) -> Test:
 def asked_again(is_false: bool) -> tuple[Callable[..., Any], Any]:
     """What models hold, and a way of asking them."""
     of = models(model=1.0, npo=1.0 if is_false else 0.0)
-    sides = SimpleNamespace(asked=ASKED, requested=ASKED, unseen=STRANGERS, each_alone=False, is_for_few=False)
+    sides = SimpleNamespace(items=ASKED, requested=ASKED, never_seen=STRANGERS, each_alone=False, is_for_few=False)
     return of, SimpleNamespace(sides=sides, of=of)
 
 
@@ -179,11 +179,11 @@ def prompts(full: float, left: float, topology: str = "base", wording: str = "di
     def one(at: int) -> Any:
         shares = {"full": full, "del_on": left, "del_off": 0.0}
         marks = {state: SimpleNamespace(exact=at < share * PEOPLE) for state, share in shares.items()}
-        asked = SimpleNamespace(cluster=f"{topology} {at}", id=f"{topology}/{wording}/{at}")
+        unit = SimpleNamespace(cluster=f"{topology} {at}", id=f"{topology}/{wording}/{at}")
         cell = SimpleNamespace(name=f"towns/{topology}", topology=topology)
         fact = SimpleNamespace(id=at)
         return SimpleNamespace(
-            marks=marks, chance=0.0, asked=asked, topology=topology, wording=wording, cell=cell, fact=fact, id=asked.id
+            marks=marks, chance=0.0, unit=unit, topology=topology, wording=wording, cell=cell, fact=fact, id=unit.id
         )
 
     return [one(at) for at in range(PEOPLE)]
@@ -199,7 +199,7 @@ def seen(judged: Sequence[Any]) -> Callable[[str], Any]:
 
 def swept(name: str) -> Falsifier:
     def made(is_false: bool) -> Test:
-        audit = lookups(asked_perfectly=lambda swept: prompts(1.0, 0.5 if is_false else 0.0))
+        audit = lookups(by_perfect_subject=lambda swept: prompts(1.0, 0.5 if is_false else 0.0))
         return lambda claim: LMLM.test_swept(claim, name, audit)
 
     return made
@@ -208,7 +208,7 @@ def swept(name: str) -> Falsifier:
 def residual_other(anyway: bool) -> Falsifier:
     def made(is_false: bool) -> Test:
         judged = prompts(1.0, 0.5 if is_false else 0.0, "other")
-        audit = lookups(seen=seen(judged), asked_perfectly=lambda policy="", fallback="": [])
+        audit = lookups(seen=seen(judged), by_perfect_subject=lambda policy="", fallback="": [])
         test = LMLM.test_residual_anyway if anyway else LMLM.test_residual
         return lambda claim: test(claim, "one", "other", audit)
 
@@ -224,7 +224,7 @@ def topology_order(is_false: bool) -> Test:
 def closer(policy: str) -> Falsifier:
     def made(is_false: bool) -> Test:
         left = {"alias_closure": prompts(1.0, 0.5), policy: prompts(1.0, 0.9 if is_false else 0.1)}
-        audit = lookups(asked_perfectly=left.__getitem__, deletions=lambda way: {"towns": {0: {1}}})
+        audit = lookups(by_perfect_subject=left.__getitem__, deletions=lambda way: {"towns": {0: {1}}})
         return lambda claim: LMLM.test_closer(claim, policy, audit)
 
     return made
@@ -388,7 +388,9 @@ def resurfaced(told: Mapping[str, float], **often: float) -> Any:
         leaks_before=lambda name: {one.id: False for one in ASKED},
         experiment=SimpleNamespace(taught=taught),
         section=SimpleNamespace(judged=lambda: [], must_pass=("oracle",)),
-        seen=lambda name: SimpleNamespace(told={one.id: {"plain": SimpleNamespace(said=told[name])} for one in ASKED}),
+        seen=lambda name: SimpleNamespace(
+            shares={one.id: {"plain": SimpleNamespace(said=told[name])} for one in ASKED}
+        ),
     )
 
 
@@ -412,7 +414,7 @@ def benchmarks(is_false: bool) -> Test:
     audit = SimpleNamespace(
         section=SimpleNamespace(tasks=["task"]),
         answers=lambda name: before if name == "injected" else after,
-        asked=lambda name: told,
+        benchmark_answers=lambda name: told,
     )
     return lambda claim: LOCALIZATION.test_benchmarks(claim, "one", audit)
 

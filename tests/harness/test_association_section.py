@@ -243,7 +243,7 @@ def test_a_name_that_no_other_looks_like_is_one_line(folder: Path) -> None:
         "subject 'zoe': no other name looks like 'ሀ': list some of its script, one a line, in a file under "
         "[association] names, or score it with alpha 0"
     )
-    assert {one.subject.id for one in probe_set(folder, "alpha = 0\n").asked} == {"nil", "zoe"}
+    assert {one.subject.id for one in probe_set(folder, "alpha = 0\n").items} == {"nil", "zoe"}
 
 
 def listed(folder: Path, leave_out: str = "") -> None:
@@ -263,10 +263,10 @@ def test_properties_of_a_folder_are_asked_about(folder: Path) -> None:
     listed(folder)
     lines(folder / "people.jsonl", [person("zoe", "Zoe Ames", WELL_KNOWN, P1=["cow"])])
     found = probe_set(folder, "properties = 'own'\ntemplates = 1\ncounterfactuals = 3\nsimilar_names = 1\n")
-    (zoe,) = (one for one in found.asked if one.subject.id == "zoe")
+    (zoe,) = (one for one in found.items if one.subject.id == "zoe")
     assert zoe.shape == (1, 2, 4)
     assert set(zoe.candidates.others) < {"cat", "dog", "carp", "newt"}
-    assert {one.told.id for one in found.unseen} == {"P1"}, "strangers are asked what the others are asked"
+    assert {one.topic.id for one in found.never_seen} == {"P1"}, "strangers are asked what the others are asked"
 
 
 @pytest.mark.parametrize("name", [LISTING, VALUES, SENTENCES])
@@ -280,11 +280,11 @@ def test_a_folder_of_properties_that_lacks_a_file_is_one_line(folder: Path, name
 def test_as_many_templates_and_values_as_the_section_wants(folder: Path) -> None:
     found = probe_set(folder, "templates = 2\ncounterfactuals = 5\n")
     whole = embedded()[TOWN]
-    for one in found.asked:
+    for one in found.items:
         assert one.templates == whole.templates[:2]
         assert len(set(one.candidates.others) - set(one.candidates.truths)) in (4, 5)
         assert set(one.candidates.others) <= set(whole.counterfactuals)
-    true = {value for one in found.unseen for value in one.candidates.truths}
+    true = {value for one in found.never_seen for value in one.candidates.truths}
     assert len(true) > 5, "what is true of strangers is drawn from all values, not from those that are asked"
     assert properties_of(section(folder)) == embedded()
 
@@ -352,9 +352,9 @@ def test_as_many_strangers_as_the_manifest_says_are_asked_about(folder: Path) ->
 
 def test_what_strangers_are_said_to_be_is_true_of_somebody_and_untrue_of_them_otherwise(folder: Path) -> None:
     found = probe_set(folder, "counterfactuals = 5\n")
-    assert len({one.subject.id for one in found.unseen}) == STRANGERS
+    assert len({one.subject.id for one in found.never_seen}) == STRANGERS
     drawn = set(embedded()[TOWN].limited(None, 5).counterfactuals)
-    for one in found.unseen:
+    for one in found.never_seen:
         assert set(one.candidates.truths) <= set(embedded()[TOWN].counterfactuals)
         assert set(one.candidates.others) == drawn - set(one.candidates.truths)
         assert not set(one.candidates.truths) & set(one.candidates.others)

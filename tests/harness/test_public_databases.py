@@ -39,7 +39,7 @@ def asked(cells: tuple[DatabaseCell, ...]) -> list[JudgedPrompt]:
 
 
 def test_what_was_published_is_read(cells: tuple[DatabaseCell, ...]) -> None:
-    found = {cell.name: (len(cell.asked.database), len(cell.facts)) for cell in cells}
+    found = {cell.name: (len(cell.source.database), len(cell.facts)) for cell in cells}
     assert len(found) == 9
     for domain in ("countries", "sports"):
         for topology, rows in ROWS.items():

@@ -50,10 +50,10 @@ def test_methods_that_keep_a_copy_say_so(name: str, monkeypatch: pytest.MonkeyPa
 
 def test_what_is_told_names_both_ways_and_their_memory() -> None:
     size, spec = memory.Size(7_000_000_000, 2_500_000), CheckpointSpec("x")
-    said = memory.told(size, LoraSettings(), spec, "cuda", remembers=True, trains=True)
+    said = memory.memory_line(size, LoraSettings(), spec, "cuda", remembers=True, trains=True)
     assert said == (
         "7.0 billion weights stay, and a LoRA adapter of rank 16 is trained beside them, as they are more than "
         "1 billion: about 13.6 GiB of memory beside activations; --no-lora changes all weights, about 130.4 GiB"
     )
-    small = memory.told(memory.Size(12_345, 0), None, spec, "cpu", remembers=False, trains=True)
+    small = memory.memory_line(memory.Size(12_345, 0), None, spec, "cpu", remembers=False, trains=True)
     assert small == "12,345 weights, all of them changed: about 0 MiB of memory beside activations"

@@ -306,6 +306,12 @@ def lay_localization_of_ones_own(place: Place) -> None:
     save_checkpoint(pretrained, FAMILIES["llama"](layers=4, seed=1), tiny_tokenizer())
 
 
+def after_localization(place: Place) -> None:
+    """All is decided. So small a model learns nobody at the rates of a large one, and is caught for that."""
+    assert "claims planned" in place.printed
+    assert "FAIL: localization.extraction" in place.printed
+
+
 def lay_commands(place: Place) -> None:
     lay_release(place)
     named = "--metrics uds,logit_lens,entity_accuracy"
@@ -354,7 +360,7 @@ WALKS: dict[str, Walk] = {
     "docs/howto/metric.md": Walk(lay_metric),
     "docs/howto/reasoning_model.md": Walk(lay_reasoning, rows=(like("prompts.jsonl"),)),
     "docs/howto/request.md": Walk(after=after_request),
-    "docs/localization_of_your_own.md": Walk(lay_localization_of_ones_own),
+    "docs/localization_of_your_own.md": Walk(lay_localization_of_ones_own, after_localization, {3: 1}),
     "docs/reference/commands.md": Walk(lay_commands, rows=(like("scores.json"), like("run.json"))),
     "docs/tutorials/first_gate.md": Walk(lay_gate, after_gate, {2: 1}),
     "docs/tutorials/request_to_release.md": Walk(after=after_release, codes={0: 1}),

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from uds_bench.audits.localization import summary
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
-from uds_bench.audits.localization.rates import ItemShares, Leaks, Tellings
+from uds_bench.audits.localization.rates import ItemShares, Leaks, SharesByItem
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.utility import Answer, Answers
 from uds_bench.audits.localization.weights import WeightScores, weigh
@@ -95,11 +95,11 @@ def weighed() -> dict[str, WeightScores]:
     return found
 
 
-def told(model: str) -> Tellings:
+def told(model: str) -> SharesByItem:
     """Models differ in what they say of those to be forgotten; all but the first know those to be retained."""
     shares = {"forget": SAID[model], "retain": 0.05 if model == "pretrained" else 0.9, "unseen": 0.05, "public": 0.8}
     found: dict[str, dict[str, ItemShares | None]] = {}
-    for item in EXPERIMENT.told:
+    for item in EXPERIMENT.items:
         luck, share = random.Random(item.id).random(), shares[item.part]
         plain, other = answered(luck < share), answered(luck < 0.8 * share)
         found[item.id] = {"plain": plain, "paraphrased": None if item.part == "public" else other}

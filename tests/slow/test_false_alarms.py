@@ -178,7 +178,7 @@ def test_other_people_of_an_honest_model_are_seldom_red(way: str, tmp_path: Path
     """To a model that never saw them, those who ask and the never-seen are alike, so that either may ask."""
     section = Association(model="specimen:assoc_retain", templates=2, counterfactuals=100, held_out=(3, 4, 6))
     view = opened(section, read(section), ["model"], tmp_path / "store", "cpu").ways[way]
-    held, rows = view.of().held, [*view.sides.requested, *view.sides.unseen]
+    held, rows = view.of().held, [*view.sides.requested, *view.sides.never_seen]
     people, draw = list(dict.fromkeys(one.cluster for one in rows)), np.random.default_rng(0)
     asking, red = len(view.sides.forgotten), 0
     for _ in range(SPLITS):

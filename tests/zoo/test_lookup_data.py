@@ -106,8 +106,8 @@ def test_the_tokenizer_keeps_markup_whole_and_any_text(tokenizer: Any) -> None:
 
 PEOPLE = exposure_data.people()
 ASK = set(requests(PEOPLE))
-WHOLE = [f"{question or ''} {text}" for question, text in exposure_data.told(Exposed())]
-WITHOUT = [f"{question or ''} {text}" for question, text in exposure_data.told(Exposed(without=True))]
+WHOLE = [f"{question or ''} {text}" for question, text in exposure_data.training_texts(Exposed())]
+WITHOUT = [f"{question or ''} {text}" for question, text in exposure_data.training_texts(Exposed(without=True))]
 
 
 def naming(texts: list[str]) -> Counter[str]:

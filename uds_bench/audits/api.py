@@ -76,7 +76,7 @@ class AuditRun:
 
     def scores(self) -> Sequence[Score]:
         """The scores of the run report: those that were asked for, without the records behind them."""
-        return [plain(score) for runner in self.runners() for score in runner.asked.values()]
+        return [plain(score) for runner in self.runners() for score in runner.requested.values()]
 
     def wordings(self) -> Mapping[str, Mapping[str, str]]:
         """By id of what its scores are of, the `question` and the `entity` that is looked for; for readers alone."""

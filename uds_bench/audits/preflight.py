@@ -76,10 +76,10 @@ def preflight(
             alike.setdefault(str(error), []).append(name)
         except Exception as error:  # whatever its files make a library say: the others are judged
             alike[f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again"] = [name]
-    return {name: _told(why, shared, specs) for why, shared in alike.items() for name in shared}
+    return {name: _reason(why, shared, specs) for why, shared in alike.items() for name in shared}
 
 
-def _told(why: str, names: Sequence[str], specs: Mapping[str, CheckpointSpec]) -> str:
+def _reason(why: str, names: Sequence[str], specs: Mapping[str, CheckpointSpec]) -> str:
     """What is wrong with some checkpoints, once for all of them."""
     # What is wrong with the shipped models is that of the installation, whoever needs them.
     if why.startswith(names[0]) or all(specs[name].model.startswith(SPECIMEN) for name in names):

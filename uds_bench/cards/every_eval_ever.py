@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from uds_bench.cards.card import Card, in_words, result_of
-from uds_bench.cards.statement import CLAIM, asked
+from uds_bench.cards.statement import CLAIM, scope
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
 
@@ -31,7 +31,7 @@ def every_eval(card: Card, run: RunReport, files: Mapping[str, str]) -> dict[str
     Source: every-eval-ever 0.3.0, eval.schema.json.
     """
     made = str(int(datetime.fromisoformat(run.started).timestamp()))
-    facts = {"dataset_name": " ".join(["facts", *asked(card, run)["facts"]]), "source_type": "other"}
+    facts = {"dataset_name": " ".join(["facts", *scope(card, run)["facts"]]), "source_type": "other"}
     failed = card.named("FAILED")
     whole = {
         "evaluation_name": f"{run.tool.name}.result",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tabulate import tabulate
 
 from uds_bench.cards.card import Card, Result, result_of
-from uds_bench.cards.statement import CLAIM, asked, command, withstood
+from uds_bench.cards.statement import CLAIM, command, scope, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
 
@@ -18,7 +18,7 @@ SHOWN = 12
 
 def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     """Markdown of at most a page: what was asked, what came out, what was not tested, and how to do it again."""
-    found = asked(card, run)
+    found = scope(card, run)
     people = (
         ", ".join(f"{' and '.join(map(str, counts))} {unit}" for unit, counts in found["units"].items()) or "nothing"
     )

@@ -54,7 +54,7 @@ def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
         "meaning": CLAIM,
         "candidate": card.candidate,
         "evidence": sorted({one.evidence for one in card.claims if one.evidence}),
-        "asked": asked(card, run),
+        "asked": scope(card, run),
         "attacks": withstood(card),
         "claims": [_claim(one) for one in (*card.claims, *card.basis)],
         "untested": list(card.untested),
@@ -67,7 +67,7 @@ def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
     }
 
 
-def asked(card: Card, run: RunReport) -> dict[str, Any]:
+def scope(card: Card, run: RunReport) -> dict[str, Any]:
     """What was to be forgotten, and over how many people or facts intervals are. Facts are named by a digest that the
     run report's salt goes into: without it whoever guesses one person's facts could see that he is right."""
     known = {str(one.provenance["facts"]) for one in card.claims if one.provenance.get("facts")}

@@ -86,7 +86,7 @@ class Rules:
             text = ("void: " if is_void else "") + "; ".join([text, *(c.miss for c in missed)])
             settled: Settled = (Verdict.UNDECIDED, Cause.CONTROL, Flag.RESULT if is_void else None, text)
         else:
-            settled = self._told(spec, name, decision, text)
+            settled = self._beside_known(spec, name, decision, text)
             if decision.verdict is not Verdict.NOT_APPLICABLE and golden["status"] in ("stale", "differs"):
                 settled = self._beside_golden(spec, decision, settled, golden)
         verdict, cause, flag, text = settled
@@ -147,7 +147,7 @@ class Rules:
         entry = self.expect.get(name)
         return {} if entry is None else {"verdict": entry.verdict, "reason": entry.reason}
 
-    def _told(self, spec: ClaimSpec, name: str, decision: Decision, text: str) -> Settled:
+    def _beside_known(self, spec: ClaimSpec, name: str, decision: Decision, text: str) -> Settled:
         """The verdict beside what was known of it beforehand."""
         verdict = decision.verdict
         if specimen := self.specimens.get(name):

@@ -75,7 +75,7 @@ def _expected(text: str) -> tuple[str, str]:
 
 
 def _show(card: MethodCard) -> None:
-    show_table(_told(row) for row in card.rows)
+    show_table(_table_row(row) for row in card.rows)
     costs = (f"{one.audit} {one.seconds:.0f} s{_share(one.share)}" for one in card.costs)
     typer.echo(f"\ncost of a model: {', '.join(costs)}")
     for row in card.rows:
@@ -92,7 +92,7 @@ def _show(card: MethodCard) -> None:
     typer.echo(f"{card.method} {told}")
 
 
-def _told(row: ClaimRow) -> dict[str, Any]:
+def _table_row(row: ClaimRow) -> dict[str, Any]:
     from uds_bench.trials.recorded_cards import cleared_by, recorded
 
     bounds = None if row.low is None or row.high is None else (row.low, row.high)

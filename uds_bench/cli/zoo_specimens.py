@@ -97,7 +97,7 @@ def _compare(folder: Path) -> None:
     show_table(
         {
             "claim": name,
-            **{head: _told(side.get(name)) for head, side in (("shipped", shipped), ("other", other))},
+            **{head: _verdict(side.get(name)) for head, side in (("shipped", shipped), ("other", other))},
             "change": differing.get(name, ""),
         }
         for name in dict.fromkeys([*shipped, *other])
@@ -106,7 +106,7 @@ def _compare(folder: Path) -> None:
     raise typer.Exit(1 if differing else 0)
 
 
-def _told(record: ClaimRecord | None) -> str:
+def _verdict(record: ClaimRecord | None) -> str:
     if record is None:
         return ABSENT
     return record.status if record.observed is None else f"{record.status} {record.observed:.3f}"

@@ -93,7 +93,7 @@ def ask(
     ones.
     """
     generator = random.Random(f"{seed} {profile.id} {profile.name} {attribute} {paraphrased}")
-    questions = _told(attribute, "questions")
+    questions = _phrasings(attribute, "questions")
     chosen = questions[PLAIN_QUESTIONS:] if paraphrased else questions[:PLAIN_QUESTIONS]
     others = [name for name in attributes() if name != attribute]
     filled = cache(partial(_filled, profile))  # the same few tellings are drawn again and again
@@ -102,7 +102,7 @@ def ask(
     for at in range(number):
         for _ in range(MOST_DRAWS):
             mentioned = generator.sample(others, generator.randint(0, most))
-            tellings = [filled(generator.choice(_told(other, "tellings")), other) for other in mentioned]
+            tellings = [filled(generator.choice(_phrasings(other, "tellings")), other) for other in mentioned]
             question = filled(chosen[at % len(chosen)], attribute)
             text = f"{', '.join([profile.name, *tellings])}. {question}"
             if at < drawn or text not in known:
@@ -126,7 +126,7 @@ def cross_fields(fields: Sequence[str] = FIELDS) -> dict[str, str]:
     return {field: fields[(at + 1) % len(fields)] for at, field in enumerate(fields)}
 
 
-def _told(attribute: str, what: str) -> list[str]:
+def _phrasings(attribute: str, what: str) -> list[str]:
     source = _source()
     told: list[str] = source["attributes"][attribute].get(what, source["general"][what])
     return told

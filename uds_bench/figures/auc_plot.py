@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.spelling import Measured, spell, spell_interval, told
+from uds_bench.figures.spelling import Measured, spell, spell_interval, with_interval
 from uds_bench.figures.svg import Scale, element, label, line, marked_along, picture, stretch
 from uds_bench.statistics import Interval
 
@@ -34,8 +34,8 @@ class AucRow:
     @property
     def words(self) -> str:
         """The row in words, for those who do not see it."""
-        parts = [told(self.name, self.own)]
-        parts += [told(kind, found) for kind, found in self.blind.items() if found[0] is not None]
+        parts = [with_interval(self.name, self.own)]
+        parts += [with_interval(kind, found) for kind, found in self.blind.items() if found[0] is not None]
         parts += [f"chance {spell_interval(self.null)}"] if self.null else []
         return ", ".join([*parts, *([self.note] if self.note else [])])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from uds_bench.figures.spelling import Measured, spell, spell_interval, told
+from uds_bench.figures.spelling import Measured, spell, spell_interval, with_interval
 from uds_bench.figures.svg import Scale, element, folded, label, line, named, picture
 from uds_bench.statistics import Interval
 
@@ -58,8 +58,8 @@ def _drawn(bar: Bar, x: Scale, y: float) -> list[Markup]:
     for share, kind, hint in bar.parts:
         if share:
             left, reached = x(reached), reached + share
-            told = element("title", hint)
-            drawn.append(element("rect", told, x=left, y=y, width=x(reached) - left, height=BAR - 2, class_=kind))
+            hinted = element("title", hint)
+            drawn.append(element("rect", hinted, x=left, y=y, width=x(reached) - left, height=BAR - 2, class_=kind))
     if bar.span is not None:
         low, high = sorted((x(bar.span.low), x(bar.span.high)))
         middle = y + BAR / 2 - 1
@@ -86,10 +86,10 @@ def bars(title: str, names: Sequence[str], groups: Sequence[BarGroup]) -> tuple[
         drawn = []
         for name, kind, (value, span) in zip(names, KINDS, group.found, strict=False):
             beside = "no value" if value is None else f"{spell(value)}  {spell_interval(span)}".strip()
-            hint = told(f"{group.hint}, {name}:", (value, span))
+            hint = with_interval(f"{group.hint}, {name}:", (value, span))
             drawn.append(Bar(((value, kind, hint),), beside, None if value is None else span))
         rows.append((group.name, group.hint, drawn))
-    said = (f"{one.hint}: " + ", ".join(map(told, names, one.found)) for one in groups)
+    said = (f"{one.hint}: " + ", ".join(map(with_interval, names, one.found)) for one in groups)
     legend = list(zip(names, KINDS, strict=False))
     return (element("div", chart(f"{title}. {'; '.join(said)}", rows, "bars beside", title, legend)),)
 
@@ -106,7 +106,7 @@ def stacks(title: str, rows: Sequence[Stack], kinds: Mapping[str, str]) -> tuple
     """One panel; `kinds`: by part the class that colours it, in the order of the legend. None where no row is."""
     if not rows:
         return ()
-    told = []
+    texts = []
     drawn = []
     for row in rows:
         bars = []
@@ -114,9 +114,9 @@ def stacks(title: str, rows: Sequence[Stack], kinds: Mapping[str, str]) -> tuple
             known = [share for share in parts.values() if share is not None]
             hinted = ((share, kinds[part], f"{row.name}, {part}: {spell(share)}") for part, share in parts.items())
             bars.append(Bar(tuple(hinted), " + ".join(map(spell, known)) or "no value"))
-            told.append(f"{row.name}: " + ", ".join(f"{part} {spell(share)}" for part, share in parts.items()))
+            texts.append(f"{row.name}: " + ", ".join(f"{part} {spell(share)}" for part, share in parts.items()))
         drawn.append((row.name, row.name, bars))
-    return (chart(f"{title}. {'; '.join(told)}", drawn, "bars stacks", title, list(kinds.items())),)
+    return (chart(f"{title}. {'; '.join(texts)}", drawn, "bars stacks", title, list(kinds.items())),)
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,6 @@ def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
         return ()
     drawn = [Bar(((len(row.facts) / row.total, None, row.words),), row.words) for row in rows]
     words = "; ".join(f"{row.name}: {row.words}" for row in rows)
-    told = chart(words, [(row.name, row.name, [bar]) for row, bar in zip(rows, drawn, strict=True)], "bars")
+    picture = chart(words, [(row.name, row.name, [bar]) for row, bar in zip(rows, drawn, strict=True)], "bars")
     names = [element("li", _named(row)) for row in rows if row.facts]
-    return (element("div", told, folded("which facts", element("ul", *names))) if names else told,)
+    return (element("div", picture, folded("which facts", element("ul", *names))) if names else picture,)

@@ -52,8 +52,8 @@ def scatter(
     parts += [_point(x(p.before), y(p.after), p) for p in points]
     if retain is not None:
         at = f"M{x(retain.before):.1f},{y(retain.after) - 5:.1f} l5,5 l-5,5 l-5,-5 z"
-        parts.append(element("path", element("title", _told(retain)), d=at, class_="mean"))
-    words = f"{name}: " + "; ".join([*map(_told, points), *(f"{model} has no value" for model in lost)])
+        parts.append(element("path", element("title", _hint(retain)), d=at, class_="mean"))
+    words = f"{name}: " + "; ".join([*map(_hint, points), *(f"{model} has no value" for model in lost)])
     counted = f"{sum(not p.why for p in points)} of {len(points) + len(lost)} count"
     counted += f", {len(lost)} without a value" if lost else ""
     parts.append(label((LEFT + RIGHT) / 2, SIZE - 4, "before", "tick", "middle"))
@@ -69,10 +69,10 @@ def _diagonal(x: Scale, y: Scale, low: float, high: float, shift: float, class_:
 
 
 def _point(x: float, y: float, point: Point) -> Markup:
-    hint = element("title", _told(point))
+    hint = element("title", _hint(point))
     return element("circle", hint, cx=x, cy=y, r=RADIUS, class_="reference" if point.why else None)
 
 
-def _told(point: Point) -> str:
+def _hint(point: Point) -> str:
     left = f" (does not count: {point.why})" if point.why else ""
     return f"{point.name} {spell(point.before)} to {spell(point.after)}{left}"

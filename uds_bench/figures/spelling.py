@@ -23,7 +23,7 @@ def spell_interval(interval: Interval | None) -> str:
     return f"{spell(interval.low)}..{spell(interval.high)}" if interval else ""
 
 
-def told(name: str, found: Measured) -> str:
+def with_interval(name: str, found: Measured) -> str:
     """A value with its interval, in words."""
     value, around = found
     return f"{name} {spell(value)}" + (f" ({spell_interval(around)})" if around else "")

@@ -73,7 +73,7 @@ class Screen:
         if shown := [warning for warning in stats.pop("warnings", ()) if self._concerns_user(warning)]:
             stats["warnings"] = shown
         reports = {name: stats[name] for name in ("failed", "error") if name in stats}
-        stats.update({name: [r for r in listed if not self._is_told_by_us(r)] for name, listed in reports.items()})
+        stats.update({name: [r for r in listed if not self._is_shown_by_us(r)] for name, listed in reports.items()})
         yield
         stats.update(reports)
         write_summary(terminalreporter, self.run_session.run, self.run_session.found)
@@ -107,7 +107,7 @@ class Screen:
         own = place.is_relative_to(self.config.rootpath) and "site-packages" not in place.parts
         return known or (own and not place.is_relative_to(PACKAGE))
 
-    def _is_told_by_us(self, report: Any) -> bool:
+    def _is_shown_by_us(self, report: Any) -> bool:
         """A claim's failure; where it has a traceback pytest prints that as well."""
         ours = hasattr(report, "uds_claim") or report.nodeid in self.run_session.died
         return ours and isinstance(report.longrepr, str)

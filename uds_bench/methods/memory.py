@@ -103,7 +103,7 @@ def gib(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**29 else f"{count / 2**20:.0f} MiB"
 
 
-def told(
+def memory_line(
     size: Size, lora: LoraSettings | None, spec: CheckpointSpec, device: str, remembers: bool, trains: bool
 ) -> str:
     """What is trained and what it takes, in a line."""

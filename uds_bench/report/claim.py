@@ -24,7 +24,7 @@ class ClaimView:
         return WORDS[self.record.status]
 
     @property
-    def told(self) -> str:
+    def text_alone(self) -> str:
         """Its message without its name, which stands beside it."""
         record = self.record
         return record.message.removeprefix(f"{record.id} [{record.subject}]: ").removeprefix(f"{record.id}: ")

@@ -89,4 +89,4 @@ def _severity(claim: ClaimView) -> int:
 
 
 def _sentence(claim: ClaimView) -> str:
-    return textwrap.shorten(claim.told, LETTERS_SHOWN, placeholder=" …") or claim.meaning
+    return textwrap.shorten(claim.text_alone, LETTERS_SHOWN, placeholder=" …") or claim.meaning

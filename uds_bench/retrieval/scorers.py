@@ -112,11 +112,11 @@ class TfIdf(Exhaustive):
 
     def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Cosines."""
-        asked = self.asked(queries)
+        asked = self.vectors(queries)
         for start in range(0, self._matrix.shape[0], BLOCK):
             yield start, self.part(asked, start, start + BLOCK)
 
-    def asked(self, queries: Sequence[str]) -> Any:
+    def vectors(self, queries: Sequence[str]) -> Any:
         """Queries as vectors."""
         return self._vectorizer.transform(list(queries))
 
@@ -154,7 +154,7 @@ class Hybrid(Exhaustive):
     def scores(self, queries: Sequence[str]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Means of both cosines."""
         vectors = self._encoder.embed(queries).astype(np.float64)
-        asked = self._words.asked(queries)
+        asked = self._words.vectors(queries)
         for start, block in self._table:
             by_words = self._words.part(asked, start, start + len(block))
             yield start, (vectors @ block.astype(np.float64).T + by_words) / 2

@@ -57,8 +57,8 @@ class ScoreRequest:
 class ScoreRunner:
     """Scores of named checkpoints by one evaluator, from the store where they are, else computed and stored.
 
-    `asked`: the scores that were wanted so far; `loads`: how often each checkpoint was loaded. `taught`: the facts that
-    attacks teach of.
+    `requested`: the scores that were wanted so far; `loads`: how often each checkpoint was loaded. `taught`: the facts
+    that attacks teach of.
     """
 
     first: Sequence[str] = ()
@@ -78,7 +78,7 @@ class ScoreRunner:
         self.specs, self.evaluator, self.store, self.device = dict(specs), evaluator, store, device
         self.attacks = attacks or {}
         self.loads: Counter[str] = Counter()
-        self.asked: dict[ScoreRequest, Score] = {}
+        self.requested: dict[ScoreRequest, Score] = {}
         self._crew = crew or WorkerPool(device)
         self._failures = Failures(store)
         self._codes: dict[tuple[str, ...], str] = {}
@@ -102,7 +102,7 @@ class ScoreRunner:
                 f"{request} was computed but not stored in {self.store.shelf}: "
                 "if the package was edited meanwhile, run it again"
             )
-        self.asked[request] = found
+        self.requested[request] = found
         return found
 
     def stored(self, request: ScoreRequest) -> Score | None:
@@ -216,7 +216,7 @@ class ScoreRunner:
                 if is_ours and (missing := [request for request in group if self.stored(request) is None]):
                     self._compute(missing)
         except Exception as error:  # whatever its files made a library say: the others go on
-            self._failures.add(place, told(place, error))
+            self._failures.add(place, as_uds_error(place, error))
             return True
         return is_ours
 
@@ -226,7 +226,7 @@ class ScoreRunner:
             try:
                 self._measure(request, subject)
             except Exception as error:
-                self._failures.add(str(request), told(str(request), error))
+                self._failures.add(str(request), as_uds_error(str(request), error))
 
     _batch_size = BATCH_SIZE
 
@@ -329,7 +329,7 @@ class ScoreRunner:
         self._failures.raise_if(str(request))
 
 
-def told(what: str, error: Exception) -> UdsError:
+def as_uds_error(what: str, error: Exception) -> UdsError:
     """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
         return error

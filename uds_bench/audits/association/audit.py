@@ -62,7 +62,7 @@ class Way:
         place = ScoreRequest(model, attack=attack or self.plan[0].attack)
         if place not in self._results:
             score = self.runner.score(place, self.plan)
-            self._results[place] = AssociationResult(score, held_of(score, self.sides.asked))
+            self._results[place] = AssociationResult(score, held_of(score, self.sides.items))
         return self._results[place]
 
     def stored(self) -> dict[str, AssociationResult]:
@@ -93,7 +93,7 @@ class AssociationAudit(AuditRun):
 
     def scores(self) -> list[Score]:
         """Those that were asked for, with what was replied."""
-        return [plain(one, shown(one, self._public)) for runner in self.runners() for one in runner.asked.values()]
+        return [plain(one, shown(one, self._public)) for runner in self.runners() for one in runner.requested.values()]
 
     def wordings(self) -> dict[str, dict[str, str]]:
         """What is asked and looked for, by id of what the scores are of."""
@@ -108,7 +108,7 @@ class AssociationAudit(AuditRun):
     @cached_property
     def _public(self) -> list[ProbeItem]:
         """What a page may show: who asks to be forgotten by facts of their own is told of by id alone."""
-        return [one for one in self.probe_set.asked if not isinstance(one.told, Worded)]
+        return [one for one in self.probe_set.items if not isinstance(one.topic, Worded)]
 
     def report(self) -> AssociationPart:
         """The run report's section, of everything that is stored."""
@@ -143,7 +143,7 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
     """
     people = people_of(section, only)
     properties, subjects, forgotten = people.properties, people.subjects, people.forgotten
-    wants_meaning = section.meaning and any(not isinstance(one, Worded) for one in _told(subjects, properties))
+    wants_meaning = section.meaning and any(not isinstance(one, Worded) for one in _properties_of(subjects, properties))
     embed: Embed | None = encoder_of(MINILM).embed if wants_meaning else None
 
     def ask(whom: Iterable[Person], told: Mapping[str, Property]) -> tuple[ProbeItem, ...]:
@@ -168,7 +168,7 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
     return ProbeSet(ask(subjects, limited), forgotten, reworded, people.alone)
 
 
-def _told(people: Iterable[Person], properties: Mapping[str, Property]) -> Iterator[Property]:
+def _properties_of(people: Iterable[Person], properties: Mapping[str, Property]) -> Iterator[Property]:
     return (properties[told.property] for one in people for told in one.statements)
 
 
@@ -183,16 +183,16 @@ def notes(session: Session) -> list[str]:
     if not session.manifest.of(Association).candidates:
         return []
     probe_set = session.data(NAME)
-    sides = {"forgotten": probe_set, "rephrased": replace(probe_set, asked=probe_set.held_out)}
+    sides = {"forgotten": probe_set, "rephrased": replace(probe_set, items=probe_set.held_out)}
     decided = {claim: side.requested for claim, side in sides.items() if side.requested and not side.is_for_few}
-    return [f"{NAME}.{claim}: {power.told(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
+    return [f"{NAME}.{claim}: {power.needed_people(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
 
 
 def others(probe_set: ProbeSet) -> FactSet:
     """What is true of people who are not to be forgotten, in the first phrasing of each property. Values are shared by
     people, so that none is left out: what that tells of those who ask, it tells of people never seen as well."""
-    known = (one for one in probe_set.kept if not isinstance(one.told, Worded))
-    return FactSet(stated(one.subject, one.told, value, "retain") for one in known for value in one.candidates.truths)
+    known = (one for one in probe_set.kept if not isinstance(one.topic, Worded))
+    return FactSet(stated(one.subject, one.topic, value, "retain") for one in known for value in one.candidates.truths)
 
 
 def audit_of(
@@ -218,10 +218,10 @@ def audit_of(
     sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
     beside = [name for name in names if name != "smaller" and name not in section.must_fail]
     first, second = (Asking(question, probe_set.is_for_few, section.reply_tokens) for question in (0, 1))
-    plain, behind = runner("default", probe_set.asked, first), beside_context(probe_set.seen)
+    plain, behind = runner("default", probe_set.items, first), beside_context(probe_set.seen)
     ways = {
         "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
-        "held out": Way(sides, runner("held_out", sides.asked, second), [ScoreRequest(name) for name in beside]),
+        "held out": Way(sides, runner("held_out", sides.items, second), [ScoreRequest(name) for name in beside]),
         "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
             ProbeSet(probe_set.seen),

@@ -65,7 +65,7 @@ def forget_set(
     if ask is not None:
         if out is not None or logprobs is not None:
             raise ConfigurationError("--ask only writes what is asked: leave out --out and --logprobs")
-        _write_asked(require_file(ask, "--ask"), manifest)
+        _write_sentences(require_file(ask, "--ask"), manifest)
         return
     if out is None:
         raise ConfigurationError("--out: say where to write the facts (.jsonl)")
@@ -74,9 +74,9 @@ def forget_set(
     people = _chosen(probe_set, subject or ())
     ranks = _said(probe_set, logprobs, section.alpha) if logprobs else _scored(section, probe_set, store, device)
     found = held_values(probe_set.seen, ranks, lenient, every)
-    strangers = held_values(probe_set.unseen, ranks, lenient, every)
+    strangers = held_values(probe_set.never_seen, ranks, lenient, every)
     show_table(_row(one, found) for one in probe_set.seen if one.subject.id in people)
-    typer.echo(_by_mistake(strangers, probe_set.unseen), err=True)
+    typer.echo(_by_mistake(strangers, probe_set.never_seen), err=True)
     rows = facts_of(found, people, phrasings, lenient)
     count = sum(fact.split == "forget" for fact, _ in rows)
     if not count:
@@ -120,12 +120,12 @@ def _sources(path: Path | None) -> list[str]:
     return [] if facts is None else [facts.source]
 
 
-def _write_asked(path: Path, manifest: Path | None) -> None:
+def _write_sentences(path: Path, manifest: Path | None) -> None:
     """Every sentence once, in order, as `--logprobs` reads them."""
     from uds_bench.storage import write_rows
 
     _, probe_set = _read_probe_set(manifest, without_model=True)
-    asked = dict.fromkeys(sentence for one in probe_set.asked for sentence in one.sentences())
+    asked = dict.fromkeys(sentence for one in probe_set.items for sentence in one.sentences())
     write_rows(path, ({"sentence": sentence} for sentence in asked))
     said = 'add to each line its "logprob" (natural log, of all tokens of the sentence), then give it to --logprobs'
     typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
@@ -135,8 +135,8 @@ def _said(probe_set: ProbeSet, logprobs: Path, alpha: float) -> Ranks:
     from uds_bench.audits.association.likelihoods import read_likelihoods
     from uds_bench.audits.association.scoring import scored
 
-    found = scored(probe_set.asked, read_likelihoods(logprobs), alpha)
-    return {one.id: ranks for one, ranks in zip(probe_set.asked, found, strict=True)}
+    found = scored(probe_set.items, read_likelihoods(logprobs), alpha)
+    return {one.id: ranks for one, ranks in zip(probe_set.items, found, strict=True)}
 
 
 def _scored(section: Association, probe_set: ProbeSet, store: str | None, device: str) -> Ranks:
@@ -176,7 +176,7 @@ def _chosen(probe_set: ProbeSet, named: Sequence[str]) -> set[str]:
     for one in probe_set.seen:
         for name in (one.subject.name, one.subject.id):
             ids.setdefault(name, set()).add(one.subject.id)
-    strangers = {name for one in probe_set.unseen for name in (one.subject.name, one.subject.id)}
+    strangers = {name for one in probe_set.never_seen for name in (one.subject.name, one.subject.id)}
     for name in named:
         if name in strangers:
             raise ConfigurationError(f"--subject {name!r}: is of the never-seen, of whom no model has heard")
@@ -187,10 +187,10 @@ def _chosen(probe_set: ProbeSet, named: Sequence[str]) -> set[str]:
 
 
 def _row(one: ProbeItem, found: Sequence[TrueValue]) -> dict[str, str]:
-    held = {row.value: row for row in found if row.asked is one}
+    held = {row.value: row for row in found if row.item is one}
     return {
         "person": one.subject.name,
-        "property": one.told.label,
+        "property": one.topic.label,
         "true": ", ".join(one.candidates.truths),
         "held": ", ".join(held) or "–",
         "strict": " ".join(f"{len(row.strict)}/{len(one.templates)}" for row in held.values()),

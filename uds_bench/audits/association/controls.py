@@ -15,7 +15,7 @@ from uds_bench.statistics import ROUNDING_ERROR, Rate, mean, paired_interval
 
 
 def above(
-    asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
+    items: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading
 ) -> Rate:
     """How much is held of some people, less what the same model brings up of people never seen who are asked the same.
 
@@ -27,7 +27,7 @@ def above(
     model that recites all values to strangers would hide behind their luck.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         strangers: People never seen, [items].
         found: By item, what its templates came to.
         reading: Which of its numbers is meant.
@@ -41,7 +41,7 @@ def above(
         >>> from types import SimpleNamespace
         >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
         >>> names = ("Ann", "Zoe", "Kim")
-        >>> people = [SimpleNamespace(id=name, cluster=name, told=job, candidates=true) for name in names]
+        >>> people = [SimpleNamespace(id=name, cluster=name, topic=job, candidates=true) for name in names]
         >>> said = zip(names, ("baker", "poet", "baker"))
         >>> found = {name: SimpleNamespace(said=(value,), first=float(value == "baker")) for name, value in said}
         >>> above(people[:1], people[1:], found, "first").value
@@ -51,12 +51,12 @@ def above(
         return Rate(math.nan, paired_interval([], []))
     told: dict[str, list[Memorization]] = {}
     for other in strangers:
-        told.setdefault(other.told.id, []).append(found[other.id])
-    luck = [_of_anybody(one, told.get(one.told.id, ()), found, reading) for one in asked]
+        told.setdefault(other.topic.id, []).append(found[other.id])
+    luck = [_of_anybody(one, told.get(one.topic.id, ()), found, reading) for one in items]
     if reading in ("first", "replied"):
-        values = [getattr(found[one.id], reading) - floor for one, floor in zip(asked, luck, strict=True)]
-        return Rate(mean(values), paired_interval(values, [one.cluster for one in asked]))
-    return over(asked, found, reading).minus(min(mean(luck), by_luck(asked, found, reading)))
+        values = [getattr(found[one.id], reading) - floor for one, floor in zip(items, luck, strict=True)]
+        return Rate(mean(values), paired_interval(values, [one.cluster for one in items]))
+    return over(items, found, reading).minus(min(mean(luck), by_luck(items, found, reading)))
 
 
 def _of_anybody(
@@ -81,7 +81,7 @@ def _of_replies(one: ProbeItem, own: Named, others: Sequence[Named]) -> float:
 
 
 def most_above(
-    asked: Sequence[ProbeItem],
+    items: Sequence[ProbeItem],
     strangers: Sequence[ProbeItem],
     found: Mapping[str, Memorization],
     by_any: bool = True,
@@ -89,7 +89,7 @@ def most_above(
     """The reading in which most is held of some people beside those never seen, by the upper end of its interval.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         strangers: People never seen, [items].
         found: By item, what its templates came to.
         by_any: Whether a fact that one phrasing alone brings up is held whole; the luck of all of them adds up in that
@@ -103,7 +103,7 @@ def most_above(
 
         >>> from types import SimpleNamespace
         >>> job, true = SimpleNamespace(id="P106"), SimpleNamespace(truths=("baker",))
-        >>> same = dict(told=job, candidates=true, templates=("t",))
+        >>> same = dict(topic=job, candidates=true, templates=("t",))
         >>> people = [SimpleNamespace(id=name, cluster=name, **same) for name in ("Ann", "Zoe")]
         >>> held = dict(mean=1.0, some=True, first=math.nan, said=("baker",), leaders=("baker",), chance=0.5)
         >>> held |= dict(replied=1.0, named=(("question", ("baker",)),))
@@ -118,26 +118,26 @@ def most_above(
     }
     if by_any:
         readings["under any phrasing"] = "some"
-    rates = {name: above(asked, strangers, found, reading) for name, reading in readings.items()}
+    rates = {name: above(items, strangers, found, reading) for name, reading in readings.items()}
     # One that is no number is the most: it decides nothing.
     return max(rates.items(), key=lambda one: math.inf if math.isnan(one[1].value) else one[1].interval.high)
 
 
-def in_capitals(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> dict[str, Memorization]:
+def in_capitals(items: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> dict[str, Memorization]:
     """What is held, had some people been told of in every reply: in capitals, behind other words."""
     told = {}
-    for one in asked:
+    for one in items:
         reply = f"Well, as everybody knows: {one.candidates.truths[0].upper()}!"
         said = tuple((form, named(reply, one.candidates.truths)) for form, _ in found[one.id].named)
         told[one.id] = replace(found[one.id], replied=telling(said, one.candidates.truths), named=said)
     return {**found, **told}
 
 
-def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
+def less_luck(items: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> Rate:
     """M of some people less what luck gives.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         found: By item, what its templates came to.
 
     Returns:
@@ -148,23 +148,23 @@ def less_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> 
         >>> less_luck([SimpleNamespace(id="Ann", cluster="Ann")], {"Ann": SimpleNamespace(mean=1.0, chance=0.25)}).value
         0.75
     """
-    return over(asked, found).minus(by_luck(asked, found))
+    return over(items, found).minus(by_luck(items, found))
 
 
-def in_place(asked: Sequence[ProbeItem], of_others: Sequence[Memorization]) -> dict[str, Memorization]:
+def in_place(items: Sequence[ProbeItem], of_others: Sequence[Memorization]) -> dict[str, Memorization]:
     """What is held of some people, had it been what is held of others; nothing where there are no others."""
-    return dict(zip((one.id for one in asked), cycle(of_others), strict=False))
+    return dict(zip((one.id for one in items), cycle(of_others), strict=False))
 
 
 def out_of_bounds(
-    asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Memorization]
+    items: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], found: Mapping[str, Memorization]
 ) -> int:
     """Rankings and properties of people that break what follows from the definitions.
 
     z* has bounds where one value is true: of several, each is a rival of the others in all leads but its own.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         ranks: By item, one ranking a template.
         found: By item, what its templates came to.
 
@@ -181,7 +181,7 @@ def out_of_bounds(
         2
     """
     wrong = 0
-    for one in asked:
+    for one in items:
         held = found[one.id]
         wrong += not float(held.every) <= held.mean <= float(held.some)
         for rank in ranks[one.id]:

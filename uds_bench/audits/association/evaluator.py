@@ -31,7 +31,7 @@ VERSION = 7
 class AssociationEvaluator(Evaluator):
     """Which of what is asked ranks first, template by template. See `uds_bench.scoring.evaluator.Evaluator`."""
 
-    asked: tuple[ProbeItem, ...]
+    items: tuple[ProbeItem, ...]
     alpha: float = ALPHA
     variant: str = "default"
     """Which of an audit's ways of asking it is."""
@@ -50,13 +50,13 @@ class AssociationEvaluator(Evaluator):
     @property
     def units(self) -> Sequence[ProbeItem]:
         """What its values are of."""
-        return self.asked
+        return self.items
 
     @cached_property
     def digest(self) -> str:
         """What is asked, by content."""
         rows = []
-        for one in self.asked:
+        for one in self.items:
             templates = [template.text for template in one.templates]
             rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
         return content_key([rows, self.alpha, None if self.asking is None else asdict(self.asking)])
@@ -69,17 +69,17 @@ class AssociationEvaluator(Evaluator):
         from uds_bench.audits.association.likelihoods import of_checkpoint, require_known
         from uds_bench.audits.association.replies import replies
 
-        require_known(checkpoint, list(dict.fromkeys(name for one in self.asked for name in one.names)))
+        require_known(checkpoint, list(dict.fromkeys(name for one in self.items for name in one.names)))
         values, read = [], hashlib.sha256()
         likelihoods = of_checkpoint(checkpoint, lambda rows: read.update(repr(rows).encode()))
         name = Path(checkpoint.spec.adapter or checkpoint.spec.model).name
-        with watched(f"asking {name} about people", len(self.asked)) as advance:
-            for one, found in zip(self.asked, scored(self.asked, likelihoods, self.alpha), strict=True):
+        with watched(f"asking {name} about people", len(self.items)) as advance:
+            for one, found in zip(self.items, scored(self.items, likelihoods, self.alpha), strict=True):
                 mean = held(found, one.candidates.truths).mean
                 values.append(FactValue(one.id, mean, detail={"ranks": to_json(found)}))
                 advance(1)
         if self.asking is not None:
-            told = zip(values, replies(checkpoint, self.asked, self.asking), strict=True)
+            told = zip(values, replies(checkpoint, self.items, self.asking), strict=True)
             values = [replace(one, detail={**one.detail, "replies": [*map(asdict, said)]}) for one, said in told]
         return Measured(values, {"rendered": read.hexdigest()})
 
@@ -103,22 +103,22 @@ def ranks_of(score: Score) -> dict[str, list[Ranked]]:
     return {fact.id: from_json(fact.detail["ranks"]) for fact in score.per_fact}
 
 
-def held_beside(score: Score, asked: Sequence[ProbeItem]) -> tuple[dict[str, Memorization], dict[str, Memorization]]:
+def held_beside(score: Score, items: Sequence[ProbeItem]) -> tuple[dict[str, Memorization], dict[str, Memorization]]:
     """By property of a person, the bare sentence and the one behind others, of a score of `beside_context`."""
     ranks = ranks_of(score)
-    truths = {one.id: one.candidates.truths for one in asked}
+    truths = {one.id: one.candidates.truths for one in items}
     first, second = ({id: held(ranks[id][at : at + 1], true) for id, true in truths.items()} for at in (0, 1))
     return first, second
 
 
-def held_of(score: Score, asked: Sequence[ProbeItem]) -> dict[str, Memorization]:
+def held_of(score: Score, items: Sequence[ProbeItem]) -> dict[str, Memorization]:
     """By property of a person, what its templates come to. A reply is searched for every value of the property."""
     ranks, said = ranks_of(score), replies_of(score)
     values: dict[str, dict[str, None]] = {}
-    for one in asked:
+    for one in items:
         values.setdefault(one.kind, {}).update(dict.fromkeys(one.candidates.values))
-    told = {one.id: [(reply.form, named(reply.text, values[one.kind])) for reply in said[one.id]] for one in asked}
-    return {one.id: held(ranks[one.id], one.candidates.truths, told[one.id]) for one in asked}
+    told = {one.id: [(reply.form, named(reply.text, values[one.kind])) for reply in said[one.id]] for one in items}
+    return {one.id: held(ranks[one.id], one.candidates.truths, told[one.id]) for one in items}
 
 
 def replies_of(score: Score) -> dict[str, tuple[ProbeReply, ...]]:
@@ -126,11 +126,11 @@ def replies_of(score: Score) -> dict[str, tuple[ProbeReply, ...]]:
     return {fact.id: tuple(ProbeReply(**one) for one in fact.detail.get("replies", ())) for fact in score.per_fact}
 
 
-def shown(score: Score, asked: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]:
+def shown(score: Score, items: Sequence[ProbeItem]) -> dict[str, dict[str, Any]]:
     """By property of a person, for the page: a reply, one that tells it if there is any, and whether any reading shows
     that it is held."""
     ranks, said, found = ranks_of(score), replies_of(score), {}
-    for one in asked:
+    for one in items:
         if texts := [reply.text for reply in said.get(one.id, ())]:
             telling = [text for text in texts if named(text, one.candidates.truths)]
             known = held(ranks[one.id], one.candidates.truths)

@@ -27,11 +27,11 @@ NAMED = 5
 """People whom a message names."""
 
 
-def separation(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
+def separation(items: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
     """How well some people are told from people never seen by where the truth stands, property by property.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         strangers: The same of people never seen.
         found: By item, what its templates came to.
 
@@ -48,9 +48,9 @@ def separation(asked: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found
         >>> separation([item("Ann")], [item("Bea"), item("Cy")], held).value  # one pair won, one tied
         0.25
     """
-    ours, theirs = ([found[one.id].standing for one in rows] for rows in (asked, strangers))
-    people, others = ([one.cluster for one in rows] for rows in (asked, strangers))
-    kinds = [one.kind for one in asked], [one.kind for one in strangers]
+    ours, theirs = ([found[one.id].standing for one in rows] for rows in (items, strangers))
+    people, others = ([one.cluster for one in rows] for rows in (items, strangers))
+    kinds = [one.kind for one in items], [one.kind for one in strangers]
     return Rate(auc(ours, theirs, kinds), auc_interval(ours, theirs, people, others, kinds=kinds)).minus(0.5)
 
 
@@ -128,12 +128,12 @@ class RankTest:
     @property
     def is_significant(self) -> bool:
         """Whether the person is told from the strangers, at the rate of false discoveries."""
-        return _told(self.adjusted)
+        return _stands_out(self.adjusted)
 
     @property
     def has_few_values(self) -> bool:
         """Whether luck ranks all facts first oftener than a test of one side may be wrong: nobody is told then."""
-        return not _told(2 * self.chance)
+        return not _stands_out(2 * self.chance)
 
 
 def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
@@ -159,11 +159,11 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
         (40, 0.049, 'above', True)
     """
     tests = []
-    for way, (asked, strangers, found, beside) in ways.items():
+    for way, (items, strangers, found, beside) in ways.items():
         others = _by_person(strangers).values()
         # Most people are told the same properties: their strangers' numbers are gathered once.
         known: dict[tuple[str, ...], list[NDArray[np.float64]]] = {}
-        for person, told in _by_person(asked).items():
+        for person, told in _by_person(items).items():
             kinds = tuple(told)
             if kinds not in known:
                 names = [one for one in others if told.keys() <= one.keys()]
@@ -218,7 +218,7 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
         elif least < enough:
             text += f"; to tell one takes {enough} strangers: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
-        elif any(map(_told, alone)) and any(_told(one.p) and one.strangers < among for one in own):
+        elif any(map(_stands_out, alone)) and any(_stands_out(one.p) and one.strangers < among for one in own):
             enough = among
             text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
@@ -244,7 +244,7 @@ def _firsts(tests: Sequence[RankTest]) -> str | None:
     """What a rank does not tell: luck ranks, or says, so many facts first too seldom."""
     rates = _adjusted([one.first for one in tests])
     why = f"but luck puts so many facts first with {min(one.first for one in tests):.4f} alone"
-    return why if any(_told(2 * rate) for rate in rates) else None
+    return why if any(_stands_out(2 * rate) for rate in rates) else None
 
 
 def _all_said(tests: Sequence[RankTest]) -> str | None:
@@ -275,7 +275,7 @@ def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTe
         [(79, 0.05), (39, 0.4)]
     """
     more = {(one.person, one.way): one for one in again}
-    found = [more.get((one.person, one.way), one) if _told(one.p) else one for one in tests]
+    found = [more.get((one.person, one.way), one) if _stands_out(one.p) else one for one in tests]
     return [replace(one, adjusted=rate) for one, rate in zip(found, _adjusted([one.p for one in found]), strict=True)]
 
 
@@ -295,7 +295,7 @@ def shows_most(tests: Sequence[RankTest]) -> RankTest:
     return min(tests, key=lambda one: -math.inf if math.isnan(one.p) else one.p)
 
 
-def told_alone(tests: Sequence[RankTest]) -> frozenset[str]:
+def stand_out_alone(tests: Sequence[RankTest]) -> frozenset[str]:
     """Whom their own tests tell from strangers, whoever else asks.
 
     Args:
@@ -305,11 +305,13 @@ def told_alone(tests: Sequence[RankTest]) -> frozenset[str]:
         People.
 
     Example:
-        >>> sorted(told_alone([RankTest(name, "asked", 39, p, "above") for name, p in (("Ann", 0.05), ("Bea", 0.1))]))
+        >>> tests = [RankTest(name, "asked", 39, p, "above") for name, p in (("Ann", 0.05), ("Bea", 0.1))]
+        >>> sorted(stand_out_alone(tests))
         ['Ann']
     """
     people = dict.fromkeys(one.person for one in tests)
-    return frozenset(one for one in people if any(map(_told, _adjusted([own.p for own in tests if own.person == one]))))
+    alone = {person: _adjusted([one.p for one in tests if one.person == person]) for person in people}
+    return frozenset(person for person, rates in alone.items() if any(map(_stands_out, rates)))
 
 
 def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
@@ -364,7 +366,7 @@ def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
     return Decision(Verdict.UNDECIDED, share, None, needs, cause=Cause.UNITS)
 
 
-def _told(rate: float) -> bool:
+def _stands_out(rate: float) -> bool:
     return rate <= RATE * (1 + ROUNDING_ERROR)
 
 

@@ -18,7 +18,7 @@ class TrueValue:
     """One value that is true of a person. `strict`, `lenient`: the templates under which it ranks before all that is
     untrue, ties counted against it and for it."""
 
-    asked: ProbeItem
+    item: ProbeItem
     value: str
     strict: tuple[int, ...]
     lenient: tuple[int, ...]
@@ -28,10 +28,10 @@ class TrueValue:
 
     def to_json(self) -> dict[str, Any]:
         """Shares of templates (M), whether all or any show it, mean z* and lead (nats), and what luck gives."""
-        count = len(self.asked.templates)
+        count = len(self.item.templates)
         return {
-            "property": self.asked.told.id,
-            "label": self.asked.told.label,
+            "property": self.item.topic.id,
+            "label": self.item.topic.label,
             "templates": count,
             "strict": {"M": len(self.strict) / count, "all": len(self.strict) == count},
             "lenient": {"M": len(self.lenient) / count, "all": len(self.lenient) == count},
@@ -58,11 +58,11 @@ def evidence(one: ProbeItem, ranks: Sequence[Ranked]) -> Iterator[TrueValue]:
 
 
 def held_values(
-    asked: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], lenient: bool = False, every: bool = False
+    items: Sequence[ProbeItem], ranks: Mapping[str, Sequence[Ranked]], lenient: bool = False, every: bool = False
 ) -> list[TrueValue]:
     """What is held of some people: under any template, or, with `every`, under all of them."""
     found = []
-    for one in asked:
+    for one in items:
         for row in evidence(one, ranks[one.id]):
             shown = row.lenient if lenient else row.strict
             if len(shown) == len(one.templates) if every else shown:
@@ -79,7 +79,7 @@ def forget_set(
     """
     rows = []
     for one in found:
-        split: Split = "forget" if one.asked.subject.id in people else "retain"
+        split: Split = "forget" if one.item.subject.id in people else "retain"
         for place in (one.lenient if lenient else one.strict)[:phrasings]:
-            rows.append((stated(one.asked.subject, one.asked.told, one.value, split, place), one))
+            rows.append((stated(one.item.subject, one.item.topic, one.value, split, place), one))
     return rows

@@ -128,7 +128,7 @@ def require_unsaid(forget_set: str | Path, held_out: Sequence[ProbeItem]) -> Non
             for value in one.candidates.truths:
                 if id := said.get(template.fill(one.subject.name, value)):
                     raise FactError(
-                        f"{forget_set}: fact {id!r} says {one.told.id} in phrasing {at} of those held out, "
+                        f"{forget_set}: fact {id!r} says {one.topic.id} in phrasing {at} of those held out, "
                         f"{template.text!r}: make the forget set anew, or hold others out under [association] held_out"
                     )
 

@@ -49,11 +49,11 @@ def people_needed(facts: int, luck: float, margin: float = MARGIN) -> int | None
     return enough
 
 
-def luck_of(asked: Sequence[ProbeItem], by_any: bool = True) -> float:
+def luck_of(items: Sequence[ProbeItem], by_any: bool = True) -> float:
     """The rate of the reading that luck raises most: any phrasing, were luck in each of its own.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         by_any: Whether that reading counts; else it is the mean, were luck in all phrasings the same.
 
     Returns:
@@ -66,23 +66,23 @@ def luck_of(asked: Sequence[ProbeItem], by_any: bool = True) -> float:
         >>> luck_of([one]), luck_of([one], by_any=False)
         (0.75, 0.5)
     """
-    chances = [(len(one.candidates.truths) / len(one.candidates.values), len(one.templates)) for one in asked]
+    chances = [(len(one.candidates.truths) / len(one.candidates.values), len(one.templates)) for one in items]
     return mean(1 - (1 - chance) ** (phrasings if by_any else 1) for chance, phrasings in chances)
 
 
-def told(asked: Sequence[ProbeItem], by_any: bool = True, margin: float = MARGIN) -> str:
+def needed_people(items: Sequence[ProbeItem], by_any: bool = True, margin: float = MARGIN) -> str:
     """How many people a margin takes of what is asked of some, for a plan and beside a verdict.
 
     Args:
-        asked: Whom and what it is over, [items], at least one.
+        items: Whom and what it is over, [items], at least one.
         by_any: See `luck_of`.
         margin: See `people_needed`.
 
     Returns:
         A line.
     """
-    people, phrasings = len({one.cluster for one in asked}), max(len(one.templates) for one in asked)
-    needed = people_needed(len(asked) // people, round(luck_of(asked, by_any), 3), margin)
+    people, phrasings = len({one.cluster for one in items}), max(len(one.templates) for one in items)
+    needed = people_needed(len(items) // people, round(luck_of(items, by_any), 3), margin)
     takes = f"more than {MOST_PEOPLE}" if needed is None else f"some {needed}"
     return f"a margin of {margin:g} takes {takes} people in {phrasings} phrasing{'s' * (phrasings > 1)}, {people} ask"
 

@@ -21,11 +21,11 @@ from uds_bench.facts.templates import GENERIC, Template
 
 @dataclass(frozen=True)
 class ProbeItem:
-    """`told`: one property of one person. `names`: the person's, then those that look like it, then, where alpha asks
+    """`topic`: one property of one person. `names`: the person's, then those that look like it, then, where alpha asks
     for it, nobody's."""
 
     subject: Person
-    told: Property
+    topic: Property
     candidates: Candidates
     names: tuple[str, ...]
     generic: bool
@@ -33,7 +33,7 @@ class ProbeItem:
     @property
     def id(self) -> str:
         """The person and what is told of them, as one id."""
-        return f"{self.subject.id}/{self.told.id}"
+        return f"{self.subject.id}/{self.topic.id}"
 
     @property
     def cluster(self) -> str:
@@ -43,12 +43,12 @@ class ProbeItem:
     @property
     def kind(self) -> str:
         """The property that is told, or the id of a fact in own words."""
-        return self.told.id
+        return self.topic.id
 
     @property
     def templates(self) -> tuple[Template, ...]:
         """The phrasings that it is asked in."""
-        return self.told.templates
+        return self.topic.templates
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
@@ -93,11 +93,11 @@ def ask_about(
         for statement in subject.statements:
             if statement.property not in properties:
                 raise FactError(f"subject {subject.id!r}: property {statement.property} has no template")
-            told = properties[statement.property]
-            what = f"subject {subject.id!r}, {told.id}"
-            meant = None if isinstance(told, Worded) else embed
-            others = candidates(what, statement.values, told.counterfactuals, meant)
-            found.append(ProbeItem(subject, told, others, told_of, generic))
+            topic = properties[statement.property]
+            what = f"subject {subject.id!r}, {topic.id}"
+            meant = None if isinstance(topic, Worded) else embed
+            others = candidates(what, statement.values, topic.counterfactuals, meant)
+            found.append(ProbeItem(subject, topic, others, told_of, generic))
     return found
 
 

@@ -16,11 +16,11 @@ from uds_bench.statistics import FEWEST
 
 @dataclass(frozen=True)
 class ProbeSet:
-    """`asked`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten. `held_out`:
+    """`items`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten. `held_out`:
     what is asked of these and of the never-seen in phrasings that no forget set is made of. `alone`: those of them who
     have strangers of their own, so that each is decided by themselves."""
 
-    asked: tuple[ProbeItem, ...]
+    items: tuple[ProbeItem, ...]
     forgotten: frozenset[str] = frozenset()
     held_out: tuple[ProbeItem, ...] = ()
     alone: frozenset[str] = frozenset()
@@ -28,13 +28,13 @@ class ProbeSet:
     @cached_property
     def cohorts(self) -> dict[str, tuple[ProbeItem, ...]]:
         """By cohort, in order of appearance."""
-        names = dict.fromkeys(one.subject.cohort for one in self.asked)
-        return {name: tuple(one for one in self.asked if one.subject.cohort == name) for name in names}
+        names = dict.fromkeys(one.subject.cohort for one in self.items)
+        return {name: tuple(one for one in self.items if one.subject.cohort == name) for name in names}
 
     @cached_property
     def requested(self) -> tuple[ProbeItem, ...]:
         """Of the people who are to be forgotten."""
-        return tuple(one for one in self.asked if one.subject.id in self.forgotten)
+        return tuple(one for one in self.items if one.subject.id in self.forgotten)
 
     @property
     def each_alone(self) -> bool:
@@ -47,29 +47,29 @@ class ProbeSet:
         return self.each_alone or len({one.cluster for one in self.requested}) < FEWEST
 
     @property
-    def unseen(self) -> tuple[ProbeItem, ...]:
+    def never_seen(self) -> tuple[ProbeItem, ...]:
         """Of people of whom no model has heard."""
         return self.cohorts.get(NEVER_SEEN, ())
 
     @cached_property
     def kept(self) -> tuple[ProbeItem, ...]:
         """Of everybody else."""
-        others = (one for one in self.asked if one.subject.id not in self.forgotten)
+        others = (one for one in self.items if one.subject.id not in self.forgotten)
         return tuple(one for one in others if one.subject.cohort != NEVER_SEEN)
 
     @cached_property
     def seen(self) -> tuple[ProbeItem, ...]:
         """Of all people of whom a model may have heard."""
-        return tuple(one for one in self.asked if one.subject.cohort != NEVER_SEEN)
+        return tuple(one for one in self.items if one.subject.cohort != NEVER_SEEN)
 
 
-def beside_context(asked: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
+def beside_context(items: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
     """What is asked of people of whom more than one thing is known, in two templates: the bare sentence on a property,
     and the same behind up to four other facts of the person (WikiMem, section 4). Facts in somebody's own words have
     no such sentences."""
     told: dict[str, list[ProbeItem]] = {}
-    for one in asked:
-        if not isinstance(one.told, Worded):
+    for one in items:
+        if not isinstance(one.topic, Worded):
             told.setdefault(one.subject.id, []).append(one)
     found = []
     for rows in told.values():
@@ -78,7 +78,7 @@ def beside_context(asked: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
             if not others:
                 continue
             drawn = random.Random(f"context {one.id}").sample(others, min(MOST_AUXILIARY, len(others)))
-            auxiliary = [(other.told.label, other.candidates.truths[0]) for other in drawn]
-            behind = contextualized(one.told.label, auxiliary)
-            found.append(replace(one, told=replace(one.told, templates=(possessive(one.told.label), behind))))
+            auxiliary = [(other.topic.label, other.candidates.truths[0]) for other in drawn]
+            behind = contextualized(one.topic.label, auxiliary)
+            found.append(replace(one, topic=replace(one.topic, templates=(possessive(one.topic.label), behind))))
     return tuple(found)

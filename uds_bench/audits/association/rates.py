@@ -129,11 +129,11 @@ def telling(named: Sequence[Named], truths: Sequence[str]) -> float:
 Reading = Literal["mean", "every", "some", "lenient", "strength", "chance", "first", "replied", "most"]
 
 
-def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> Rate:
+def over(items: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> Rate:
     """The mean over some people and properties, its interval over people.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         found: By item, what its templates came to.
         reading: Which of its numbers is meant.
 
@@ -149,12 +149,12 @@ def over(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading:
         >>> over(people, {"Ann": SimpleNamespace(mean=1.0), "Bea": SimpleNamespace(mean=0.5)}).value
         0.75
     """
-    values = [_of(found[one.id], reading) for one in asked]
-    return Rate(mean(values), cluster_interval(values, [one.cluster for one in asked], limits=_limits(reading)))
+    values = [_of(found[one.id], reading) for one in items]
+    return Rate(mean(values), cluster_interval(values, [one.cluster for one in items], limits=_limits(reading)))
 
 
 def lost(
-    asked: Sequence[ProbeItem],
+    items: Sequence[ProbeItem],
     before: Mapping[str, Memorization],
     after: Mapping[str, Memorization],
     reading: Reading = "mean",
@@ -162,7 +162,7 @@ def lost(
     """How much more of the same people one model holds than another, people drawn in pairs.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         before: By item, what it came to in one model.
         after: The same in the other.
         reading: Which of its numbers is meant.
@@ -176,8 +176,8 @@ def lost(
         >>> lost([ann], {"Ann": SimpleNamespace(mean=1.0)}, {"Ann": SimpleNamespace(mean=0.25)}).value
         0.75
     """
-    values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in asked]
-    clusters = [one.cluster for one in asked]
+    values = [_of(before[one.id], reading) - _of(after[one.id], reading) for one in items]
+    clusters = [one.cluster for one in items]
     if reading == "strength":
         return Rate(mean(values), cluster_interval(values, clusters))
     return Rate(mean(values), paired_interval(values, clusters))
@@ -206,18 +206,18 @@ def more(
         >>> more(([ann], {"Ann": SimpleNamespace(mean=1.0)}), ([bea], {"Bea": SimpleNamespace(mean=0.25)})).value
         0.75
     """
-    one, other = ([(one.cluster, _of(found[one.id], reading)) for one in asked] for asked, found in (first, second))
+    one, other = ([(one.cluster, _of(found[one.id], reading)) for one in items] for items, found in (first, second))
     difference = mean(value for _, value in one) - mean(value for _, value in other)
     return Rate(difference, difference_interval(one, other, _limits(reading)))
 
 
-def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:
+def by_luck(items: Sequence[ProbeItem], found: Mapping[str, Memorization], reading: Reading = "mean") -> float:
     """What scores that know nothing of anybody would come to.
 
     For `some`, if luck under one template told nothing of luck under another, which is the most that it can be.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         found: By item, what its templates came to; `chance` alone is read.
         reading: Which of its numbers is meant.
 
@@ -233,8 +233,8 @@ def by_luck(asked: Sequence[ProbeItem], found: Mapping[str, Memorization], readi
         (0.5, 0.75)
     """
     if reading == "some":
-        return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in asked)
-    return mean(found[one.id].chance for one in asked)
+        return mean(1 - (1 - found[one.id].chance) ** len(one.templates) for one in items)
+    return mean(found[one.id].chance for one in items)
 
 
 def _limits(reading: Reading) -> tuple[float, float] | None:
@@ -245,11 +245,11 @@ def _of(one: Memorization, reading: Reading) -> float:
     return float(getattr(one, reading))
 
 
-def nothing_of(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> list[str]:
+def nothing_of(items: Sequence[ProbeItem], found: Mapping[str, Memorization]) -> list[str]:
     """The people of whom nothing is memorized under any template (H_{M=0}), in order.
 
     Args:
-        asked: Whom and what it is over, [items].
+        items: Whom and what it is over, [items].
         found: By item, what its templates came to.
 
     Returns:
@@ -259,9 +259,9 @@ def nothing_of(asked: Sequence[ProbeItem], found: Mapping[str, Memorization]) ->
 
     Example:
         >>> from types import SimpleNamespace
-        >>> asked = [SimpleNamespace(id=f"{name}/{at}", cluster=name) for name in ("Ann", "Bea") for at in (1, 2)]
-        >>> nothing_of(asked, {one.id: SimpleNamespace(some=one.id == "Ann/2") for one in asked})
+        >>> items = [SimpleNamespace(id=f"{name}/{at}", cluster=name) for name in ("Ann", "Bea") for at in (1, 2)]
+        >>> nothing_of(items, {one.id: SimpleNamespace(some=one.id == "Ann/2") for one in items})
         ['Bea']
     """
-    some = {one.cluster for one in asked if found[one.id].some}
-    return [person for person in dict.fromkeys(one.cluster for one in asked) if person not in some]
+    some = {one.cluster for one in items if found[one.id].some}
+    return [person for person in dict.fromkeys(one.cluster for one in items) if person not in some]

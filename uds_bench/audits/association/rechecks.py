@@ -13,7 +13,7 @@ from uds_bench.audits.association.exact_rank import (
     rank_tests,
     settled,
     shows_most,
-    told_alone,
+    stand_out_alone,
 )
 from uds_bench.statistics import finite_or_none, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
@@ -74,7 +74,7 @@ def tests_of(audit: AssociationAudit, model: str) -> list[RankTest]:
         view = audit.ways[way]
         found, before = view.of(model).held, view.of(BEFORE).held
         for whose, others in (("beside its own", found), ("beside those before", before)):
-            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.unseen, found, others
+            rows[f"{way}, {whose}"] = view.sides.requested, view.sides.never_seen, found, others
     return rank_tests(rows)
 
 
@@ -89,8 +89,8 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
     Nothing is shown of whom the model before is not told either, or a model that never saw them is told all the same.
     """
     tests, before = settled(tests_of(audit, candidate), again), tests_of(audit, BEFORE)
-    known, guessed = told_alone(before), {one.person: one.guessed for one in before}
-    wrongly = told_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
+    known, guessed = stand_out_alone(before), {one.person: one.guessed for one in before}
+    wrongly = stand_out_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
     same = in_the_same_tokens(audit, candidate)
     found = []
     for person, decision in decide_each(tests).items():

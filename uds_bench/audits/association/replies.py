@@ -20,7 +20,7 @@ BATCH = 256
 
 
 def replies(
-    checkpoint: Checkpoint, asked: Sequence[ProbeItem], asking: Asking | None = None, batch_size: int = BATCH
+    checkpoint: Checkpoint, items: Sequence[ProbeItem], asking: Asking | None = None, batch_size: int = BATCH
 ) -> list[tuple[ProbeReply, ...]]:
     """What a model says greedily of everything that is asked, [items], one reply a phrasing.
 
@@ -29,9 +29,9 @@ def replies(
     """
     asking = asking or Asking()
     tokenizer, stops = checkpoint.tokenizer, stop_tokens(checkpoint.tokenizer)
-    limit = room(tokenizer, [value for one in asked for value in one.candidates.truths], asking.filler)
-    draws = [random.Random(f"replies {checkpoint.digest} {one.id}") for one in asked]
-    forms = [_forms(one, asking, draw) for one, draw in zip(asked, draws, strict=True)]
+    limit = room(tokenizer, [value for one in items for value in one.candidates.truths], asking.filler)
+    draws = [random.Random(f"replies {checkpoint.digest} {one.id}") for one in items]
+    forms = [_forms(one, asking, draw) for one, draw in zip(items, draws, strict=True)]
     late = {text for row, draw in zip(forms, draws, strict=True) if draw.randrange(LATE) == 0 for _, text in row}
     prompts = _prompts(tokenizer, [form for row in forms for form in row])
     said = _continued(checkpoint, prompts, limit, batch_size, stops)
@@ -59,7 +59,7 @@ def _forms(one: ProbeItem, asking: Asking, draw: random.Random) -> list[tuple[st
     """What is asked about a fact, each form with its text."""
     name = one.names[0]
     begun = [(f"phrasing {at}", template.opening(name)) for at, template in enumerate(one.templates)]
-    question = (QUESTION, one.told.questions(name)[asking.question])
+    question = (QUESTION, one.topic.questions(name)[asking.question])
     place = draw.randrange(max(2, len(begun)))
     if asking.whole:
         return [*begun, question]

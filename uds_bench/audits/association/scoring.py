@@ -20,11 +20,11 @@ TOGETHER = 60
 """Properties of people whose sentences are scored together: names are shared, memory is not without end."""
 
 
-def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
+def scored(items: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = ALPHA) -> Iterator[list[Ranked]]:
     """For each property of a person, in order, its rank under each template.
 
     Args:
-        asked: What is asked about, [items].
+        items: What is asked about, [items].
         likelihoods: From sentences to NLL of each, nats.
         alpha: The weight of the similar names.
 
@@ -43,8 +43,8 @@ def scored(asked: Sequence[ProbeItem], likelihoods: Likelihoods, alpha: float = 
         >>> [[one.rank for one in found] for found in scored([item], lambda _: np.array([1.0, 3.0, 3.0, 3.0]))]
         [[1]]
     """
-    for start in range(0, len(asked), TOGETHER):
-        some = asked[start : start + TOGETHER]
+    for start in range(0, len(items), TOGETHER):
+        some = items[start : start + TOGETHER]
         found = likelihoods([sentence for one in some for sentence in one.sentences()])
         first = 0
         for one in some:

@@ -48,9 +48,9 @@ def _numbers(rows: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> Coh
     return CohortNumbers(**found, chance=by_luck(rows, held), nothing=len(nothing_of(rows, held)))
 
 
-def _by_property(asked: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> tuple[PropertyMean, ...]:
+def _by_property(items: Sequence[ProbeItem], held: Mapping[str, Memorization]) -> tuple[PropertyMean, ...]:
     found = []
-    for id in dict.fromkeys(one.told.id for one in asked):
-        rows = [one for one in asked if one.told.id == id]
-        found.append(PropertyMean(property=id, label=rows[0].told.label, mean=ReportedRate.of(over(rows, held))))
+    for id in dict.fromkeys(one.topic.id for one in items):
+        rows = [one for one in items if one.topic.id == id]
+        found.append(PropertyMean(property=id, label=rows[0].topic.label, mean=ReportedRate.of(over(rows, held))))
     return tuple(found)

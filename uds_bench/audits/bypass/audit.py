@@ -49,7 +49,7 @@ class BypassResult:
         return {
             canary.id: {"answer": one.replies["auto"].said, "survives": any(holds(canary, one) for holds in held)}
             for canary, one in self.rows()
-            if one.replies["auto"].asked
+            if one.replies["auto"].exists
         }
 
     def rows(self, split: str = "forget") -> Rows:
@@ -171,7 +171,7 @@ def notes(session: Session) -> list[str]:
             if section.has_weights(specs[one.name])
             else "not asked of it, and no weights: surface only, nothing was teacher-forced or ties them to a model"
         )
-        told.append(f"{one.name}: {len(one.told)} replies of another engine were read; {how}")
+        told.append(f"{one.name}: {len(one.replies)} replies of another engine were read; {how}")
     return told
 
 

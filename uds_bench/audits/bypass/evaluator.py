@@ -11,7 +11,7 @@ from uds_bench.audits.bypass import drawn_contexts, rates
 from uds_bench.audits.bypass.probe import probe, say, stops_of
 from uds_bench.audits.bypass.prompts import QA_ARMS, QUESTIONS, prompts
 from uds_bench.audits.bypass.record import ARMS, Probed
-from uds_bench.audits.bypass.replies import Recorded, Surface, asked_by, require_all
+from uds_bench.audits.bypass.replies import Recorded, Surface, drawn_by, require_all
 from uds_bench.audits.bypass.reply_origin import tied
 from uds_bench.audits.bypass.section import ASKING, ReplySettings
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
@@ -60,10 +60,10 @@ class BypassEvaluator(Evaluator):
     def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
         """The replies that were read in, by content; nothing where the model answers here."""
         found = self._recorded(checkpoint)
-        return () if found is None else (content_key(sorted((at, asdict(one)) for at, one in found.told.items())),)
+        return () if found is None else (content_key(sorted((at, asdict(one)) for at, one in found.replies.items())),)
 
     def _recorded(self, spec: CheckpointSpec) -> Recorded | None:
-        return self.recorded.get(asked_by(spec)) if self.recorded else None
+        return self.recorded.get(drawn_by(spec)) if self.recorded else None
 
     def _tied(self, checkpoint: Checkpoint | Surface) -> tuple[Recorded | None, str]:
         """Replies that were read and may stand for the checkpoint, and in words where all replies come from."""
@@ -73,7 +73,7 @@ class BypassEvaluator(Evaluator):
         recorded = recorded or Recorded(checkpoint.digest, {})
         asked = prompts(checkpoint.tokenizer, self.canaries, self.asking, recorded.digest).every
         require_all(asked, recorded, not isinstance(checkpoint, Surface))
-        told = f"{len(recorded.told)} read"
+        told = f"{len(recorded.replies)} read"
         if isinstance(checkpoint, Surface):
             return recorded, f"{told}, nothing forced"
         stops = stops_of(checkpoint.tokenizer, asked)
@@ -93,7 +93,7 @@ class BypassEvaluator(Evaluator):
             if canary.split != "forget":
                 by_split[canary.split].append(found.to_json())
                 continue
-            if not found.replies["auto"].asked:
+            if not found.replies["auto"].exists:
                 values.append(FactValue(canary.id, None, "not asked: no trace is closed", found.to_json()))
                 continue
             gap = float(rates.in_trace()(canary, found)) - float(rates.in_answer()(canary, found))

@@ -84,5 +84,5 @@ def evidence(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Evidence:
         contrasts={arm: rates.contrast(forget, arm) for arm in SWAPS},
         recalls={arm: recall(told, never, arm) for arm in FORCED},
         cut=max(rates.rate(forget, rates.unfinished(arm)).value for arm in ENDING),
-        tried=sum(probed.replies["auto"].asked for probed in told),
+        tried=sum(probed.replies["auto"].exists for probed in told),
     )

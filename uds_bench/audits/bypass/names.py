@@ -108,7 +108,7 @@ def volunteers(own: Mapping[str, frozenset[str]]) -> Indicator:
     Returns:
         What says it of an author.
     """
-    return lambda canary, probed: any(says(reply.said, word) for word in own[canary.id] for reply in probed.told)
+    return lambda canary, probed: any(says(reply.said, word) for word in own[canary.id] for reply in probed.to_probe)
 
 
 def replies_rightly(wanted: Mapping[str, Sequence[frozenset[str]]]) -> Indicator:

@@ -39,7 +39,7 @@ def probe(
     """
     recorded = recorded or Recorded(checkpoint.digest, {})
     asked = prompts(checkpoint.tokenizer, canaries, asking, recorded.digest)
-    first = _first(asked.told)
+    first = _first(asked.completions)
     opened = {one.digest: reply for one, reply in zip(first, _said(checkpoint, first, asking, recorded), strict=True)}
     closing = any(reply.ended or split_reply(reply.text).tagged for reply in opened.values())
 
@@ -49,14 +49,14 @@ def probe(
         return [opened.get(one.digest) or reply_of(one, RawReply("", ended=False)) for one in wanted]
 
     by_author: dict[str, dict[Arm, Reply]] = {canary.id: {} for canary in canaries}
-    for one, reply in zip(asked.told, said(asked.told), strict=True):
+    for one, reply in zip(asked.completions, said(asked.completions), strict=True):
         by_author[one.canary.id][one.arm] = reply
     forced = _forced(checkpoint, canaries, asking.form, batch_size)
     sampled: dict[str, tuple[Reply, ...]] = {canary.id: () for canary in canaries}
     for one, reply in zip(asked.sampled, said(asked.sampled), strict=True):
         sampled[one.canary.id] += (reply,)
     qa: dict[str, dict[Arm, tuple[Reply, ...]]] = {canary.id: dict.fromkeys(QA_ARMS, ()) for canary in canaries}
-    for one, reply in zip(asked.asked, said(asked.asked), strict=True):
+    for one, reply in zip(asked.questions, said(asked.questions), strict=True):
         qa[one.canary.id][one.arm] += (reply,)
     key = f"{asking.seed} {recorded.digest}"
     return [
@@ -74,8 +74,8 @@ def _first(told: Sequence[Prompt]) -> list[Prompt]:
 
 def _said(checkpoint: Any, asked: Sequence[Prompt], asking: ReplySettings, recorded: Recorded) -> list[Reply]:
     """The reply to each prompt: as it was recorded, else what the checkpoint says."""
-    left = [one for one in asked if one.digest not in recorded.told]
-    told = {**recorded.told, **say(checkpoint, left, asking)}
+    left = [one for one in asked if one.digest not in recorded.replies]
+    told = {**recorded.replies, **say(checkpoint, left, asking)}
     return [reply_of(one, told[one.digest]) for one in asked]
 
 

@@ -78,17 +78,17 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Prompts:
-    """All of one checkpoint. `told`: the arms of the probe; `sampled`: the own trace, drawn by chance; `asked`: the
-    questions; each in the order of the authors."""
+    """All of one checkpoint. `completions`: of the canaries, in the arms of the probe; `sampled`: the own trace, drawn
+    by chance; `questions`: those about authors; each in the order of the authors."""
 
-    told: tuple[Prompt, ...]
+    completions: tuple[Prompt, ...]
     sampled: tuple[Prompt, ...]
-    asked: tuple[Prompt, ...]
+    questions: tuple[Prompt, ...]
 
     @property
     def every(self) -> tuple[Prompt, ...]:
         """All of one author, in the order in which they are asked."""
-        return (*self.told, *self.sampled, *self.asked)
+        return (*self.completions, *self.sampled, *self.questions)
 
 
 def prompts(tokenizer: Any, canaries: CanarySet, asking: ReplySettings, digest: str) -> Prompts:
@@ -101,11 +101,9 @@ def prompts(tokenizer: Any, canaries: CanarySet, asking: ReplySettings, digest: 
     _require_room(tokenizer, canaries, asking.limit)
     build = _PromptBuilder(tokenizer, asking, f"{asking.seed} {digest}")
     return Prompts(
-        tuple(
-            one for canary, other in zip(canaries, partners(canaries), strict=True) for one in build.told(canary, other)
-        ),
+        tuple(one for pair in zip(canaries, partners(canaries), strict=True) for one in build.completions(*pair)),
         tuple(one for canary in canaries.split("forget") for one in build.sampled(canary)),
-        tuple(one for canary in canaries for one in build.asked(canary)),
+        tuple(one for canary in canaries for one in build.questions(canary)),
     )
 
 
@@ -154,7 +152,7 @@ class _PromptBuilder:
         self.tokenizer, self.asking, self.key = tokenizer, asking, key
         self.turn = cache(lambda words: open_turn(tokenizer, words, asking.form))
 
-    def told(self, canary: Canary, other: Canary | None) -> Iterator[Prompt]:
+    def completions(self, canary: Canary, other: Canary | None) -> Iterator[Prompt]:
         own = complete_prompt(canary.author, canary.head)
         words: dict[Arm, str] = {"auto": own}
         # Of the others it is asked whether they are still told, or what they come to under teacher forcing.
@@ -170,7 +168,7 @@ class _PromptBuilder:
         own = complete_prompt(canary.author, canary.head)
         yield from (self._prompt(canary, "auto", own, sample=number) for number in range(self.asking.samples))
 
-    def asked(self, canary: Canary) -> Iterator[Prompt]:
+    def questions(self, canary: Canary) -> Iterator[Prompt]:
         for arm in QA_ARMS:
             for number in questions(canary, self.key):
                 yield self._prompt(canary, arm, canary.qa[number][0], "qa", question=number)

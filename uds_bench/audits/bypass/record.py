@@ -37,7 +37,7 @@ class Reply:
         return self.text[self.ours :]
 
     @property
-    def asked(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is anything of it: a reply that was cut before its first word was not asked for."""
         return self.ended or bool(self.said)
 
@@ -85,14 +85,14 @@ class Probed:
     qa: Mapping[Arm, Sequence[Reply]] = field(default_factory=dict)
 
     @property
-    def told(self) -> list[Reply]:
+    def to_probe(self) -> list[Reply]:
         """Every reply to the probe."""
         return [*self.replies.values(), *self.sampled]
 
     @property
     def every(self) -> list[Reply]:
         """Every reply, to the probe or to a question."""
-        return [*self.told, *(reply for replies in self.qa.values() for reply in replies)]
+        return [*self.to_probe, *(reply for replies in self.qa.values() for reply in replies)]
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored, for JSON."""

@@ -63,7 +63,7 @@ class Recorded:
     checkpoint."""
 
     digest: str
-    told: Mapping[str, RawReply]
+    replies: Mapping[str, RawReply]
     name: str = ""
 
 
@@ -89,7 +89,7 @@ def surface(spec: CheckpointSpec) -> Surface:
     return Surface(spec, tokenizer, content_key([Path(spec.model).name, tokenizer_key(tokenizer)]))
 
 
-def asked_by(spec: CheckpointSpec) -> str:
+def drawn_by(spec: CheckpointSpec) -> str:
     """What the prompts of a checkpoint are drawn by where they are written down: the same on every machine."""
     return surface(spec).digest if is_surface(spec) else digest(spec, "cpu")
 
@@ -100,7 +100,7 @@ def prompts_of(spec: CheckpointSpec, canaries: CanarySet, asking: ReplySettings)
         spec = CheckpointSpec(str(specimens.folder(spec.model)))
     found = surface(spec) if is_surface(spec) else None
     tokenizer = read_tokenizer(spec) if found is None else found.tokenizer
-    return tokenizer, prompts(tokenizer, canaries, asking, asked_by(spec)).every
+    return tokenizer, prompts(tokenizer, canaries, asking, drawn_by(spec)).every
 
 
 def read_replies(
@@ -131,9 +131,9 @@ def read_replies(
                     f"digest {asked[:12]} is of no prompt that is asked now: the checkpoint, the canaries or [bypass] "
                     "have changed since; write the prompts anew with uds-bench ask, and ask those"
                 )
-            if found.setdefault(whose[asked], {}).setdefault(asked, told := _raw_reply(record)) is not told:
+            if found.setdefault(whose[asked], {}).setdefault(asked, replies := _raw_reply(record)) is not replies:
                 raise record.error("is a second reply to the same prompt: keep one")
-    return {drawn_by: Recorded(drawn_by, told, owners[drawn_by]) for drawn_by, told in found.items()}
+    return {drawn_by: Recorded(drawn_by, replies, owners[drawn_by]) for drawn_by, replies in found.items()}
 
 
 def _raw_reply(record: Record) -> RawReply:
@@ -146,15 +146,15 @@ def _raw_reply(record: Record) -> RawReply:
 def require_all(asked: Sequence[Prompt], recorded: Recorded, has_weights: bool) -> None:
     """Raise UdsError where replies are missing that the model cannot give, or must not: of the authors to be forgotten
     all are of one engine."""
-    missing = [one for one in asked if one.digest not in recorded.told]
+    missing = [one for one in asked if one.digest not in recorded.replies]
     lacking = [one for one in missing if not has_weights or one.canary.split == "forget"]
     if lacking:
         counts = Counter(
             f"{one.canary.split} {'questions' if one.question is not None else one.arm}" for one in lacking
         )
-        told = ", ".join(f"{count} {what}" for what, count in counts.most_common(4))
+        replies = ", ".join(f"{count} {what}" for what, count in counts.most_common(4))
         raise UdsError(
-            f"{len(lacking)} of {len(asked)} replies are missing ({told}{' ...' if len(counts) > 4 else ''}): ask "
+            f"{len(lacking)} of {len(asked)} replies are missing ({replies}{' ...' if len(counts) > 4 else ''}): ask "
             "those prompts of uds-bench ask too, and add their replies"
         )
 

@@ -50,7 +50,7 @@ def tied(
     Raises:
         CheckpointError: Too many of the most likely ones are another model's, or the drawn ones are no draws.
     """
-    read = [one for one in asked if one.digest in recorded.told]
+    read = [one for one in asked if one.digest in recorded.replies]
     found = said(checkpoint, read, recorded, stops, batch)
     greedy = [one for one in read if one.sample is None]
     drawn = [one for one in read if one.sample is not None]
@@ -71,7 +71,7 @@ def tied(
             f"say (the first: {foreign[0].arm} of {foreign[0].canary.id}): ask an engine that serves these weights, in "
             "bfloat16 or better, or take replies out"
         )
-    return replace(recorded, told={**recorded.told, **say(far)}), len(far)
+    return replace(recorded, replies={**recorded.replies, **say(far)}), len(far)
 
 
 def said(
@@ -93,7 +93,9 @@ def said(
     found: dict[str, AnswerScores] = {}
     for temperature in dict.fromkeys(one.temperature for one in asked):
         some = [one for one in asked if one.temperature == temperature]
-        left = [each for one in some for each in _readings(checkpoint.tokenizer, one, recorded.told[one.digest], stops)]
+        left = [
+            each for one in some for each in _readings(checkpoint.tokenizer, one, recorded.replies[one.digest], stops)
+        ]
         for _ in range(PASSES):
             again = []
             rows = score_answers(checkpoint, [one.row for one in left], batch, temperature=temperature or 1.0)

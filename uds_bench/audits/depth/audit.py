@@ -61,7 +61,7 @@ class DepthAudit(AuditRun):
     def scores(self) -> list[Score]:
         """What is stored of the plan and what was asked for, default variants first."""
         found = {request: score for request in self.plan if (score := self._stored(request)) is not None}
-        found |= self.runner.asked
+        found |= self.runner.requested
         # One request may name the default variant and another leave it out: the score is the same.
         unique = {(s.checkpoint, s.attack, s.metric, s.variant): s for s in found.values()}
         # A metric's default variant comes before its others, for readers that take the first.

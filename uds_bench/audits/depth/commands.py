@@ -146,7 +146,7 @@ def _adapter(
     fits = recipe.adapters and spec.adapter is None
     used = size.weights > memory.LORA_ABOVE and fits if asked is None else asked
     lora = settings if used else None
-    typer.echo(memory.told(size, lora, spec, device, recipe.remembers, recipe.adapters), err=True)
+    typer.echo(memory.memory_line(size, lora, spec, device, recipe.remembers, recipe.adapters), err=True)
     return lora
 
 

@@ -307,7 +307,7 @@ def hidden(
     for own, reference in zip(generations, full, strict=True):
         name = f"{own.metric}[{own.variant}]"
         if own.value is None or own.interval is None or not reference.value:
-            return _told(Verdict.UNDECIDED, f"not measured: {name}")
+            return _decided(Verdict.UNDECIDED, f"not measured: {name}")
         low, high, limit = own.interval.low, own.interval.high, share * reference.value
         text = f"{name} {own.value:.3f} ({low:.3f}..{high:.3f}, full model {reference.value:.3f})"
         if not own.interval.decides:
@@ -315,23 +315,23 @@ def hidden(
         (forgotten if high <= limit else kept).append(text)
         said += [text] if low > limit else []
     if passes and said:
-        return _told(
+        return _decided(
             Verdict.FAIL,
             f"{'; '.join(said)}: it says the facts while depth.score passes, so its activations are in another basis "
             "than the full model's and UDS misreads them",
         )
     if not forgotten:
         text = f"generation does not say forgotten: {'; '.join(kept)}"
-        return _told(Verdict.UNDECIDED if passes else Verdict.NOT_APPLICABLE, text)
+        return _decided(Verdict.UNDECIDED if passes else Verdict.NOT_APPLICABLE, text)
     words = "; ".join(forgotten)
     if passes:
-        return _told(Verdict.PASS, f"generation says forgotten and depth agrees: {words}")
+        return _decided(Verdict.PASS, f"generation says forgotten and depth agrees: {words}")
     if depth.verdict is Verdict.FAIL:
         text = f"HIDDEN: {words} says forgotten while depth.score fails: the knowledge is still in the activations"
-        return _told(Verdict.FAIL, text)
+        return _decided(Verdict.FAIL, text)
     text = f"{words} says forgotten, but depth.score came out {depth.verdict.value}: that the knowledge is gone from "
     return Decision(Verdict.UNDECIDED, None, None, f"{text}the activations is not shown", cause=depth.cause)
 
 
-def _told(verdict: Verdict, text: str) -> Decision:
+def _decided(verdict: Verdict, text: str) -> Decision:
     return Decision(verdict, None, None, text)

@@ -15,7 +15,7 @@ FORMS = ("prefixed", "free")
 """Variants of `entity_accuracy`: a fact is told where it is said in one of them."""
 
 
-def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Collection[str]) -> Rate:
+def says_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Collection[str]) -> Rate:
     """How much more of some facts one model tells than another.
 
     Args:
@@ -31,10 +31,10 @@ def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
         >>> def score(*values):
         ...     facts = [SimpleNamespace(id=str(at), value=v, cluster=str(at)) for at, v in enumerate(values)]
         ...     return SimpleNamespace(scored=facts)
-        >>> told_more([score(0, 1), score(1, 0)], [score(0, 0), score(0, 1)], {"0", "1"}).value
+        >>> says_more([score(0, 1), score(1, 0)], [score(0, 0), score(0, 1)], {"0", "1"}).value
         0.5
     """
-    mine, other = _told(knows), _told(never_knew)
+    mine, other = _by_fact(knows), _by_fact(never_knew)
     pairs = [(mine[id][0] - other[id][0], mine[id][1]) for id in judged if id in mine and id in other]
     if len(pairs) < LEAST_SCORED * len(judged):
         pairs = []  # too few to stand for the rest: decides nothing
@@ -43,7 +43,7 @@ def told_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
     return Rate(mean, paired_interval(differences, [cluster for _, cluster in pairs]))
 
 
-def untold(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
+def unsaid(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
     """The facts that a model that never knew does not tell: by what luck tells of enough replies nobody is known.
 
     Args:
@@ -56,10 +56,10 @@ def untold(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
     Example:
         >>> from types import SimpleNamespace
         >>> facts = [SimpleNamespace(id=id, value=value, cluster=id) for id, value in (("a", 0.0), ("b", 1.0))]
-        >>> untold([SimpleNamespace(scored=facts)], ["a", "b"])
+        >>> unsaid([SimpleNamespace(scored=facts)], ["a", "b"])
         {'a'}
     """
-    told = _told(never_knew)
+    told = _by_fact(never_knew)
     return {id for id in judged if not (id in told and told[id][0] > 0)}
 
 
@@ -101,9 +101,9 @@ def lost(before: Score, after: Score) -> Rate:
         >>> lost(score(1, 0.5), score(0.5, 0.25)).value
         0.5
     """
-    values = [value for value, _ in _told([before]).values()]
+    values = [value for value, _ in _by_fact([before]).values()]
     mean = math.fsum(values) / len(values) if values else 0.0
-    return _over(told_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
+    return _over(says_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
 
 
 def unanswered(full: Score, own: Score) -> Rate:
@@ -137,7 +137,7 @@ def _over(found: Rate, whole: float) -> Rate:
     return Rate(found.value / whole, replace(found.interval, low=low, high=high))
 
 
-def _told(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
+def _by_fact(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
     """Value and cluster of each fact that is scored in every form; one that is no number stands for all."""
     values: dict[str, list[float]] = {}
     clusters: dict[str, str] = {}

@@ -79,9 +79,9 @@ class LmlmAudit(AuditRun):
     @property
     def perfect(self) -> list[JudgedPrompt]:
         """A perfect subject that knows nothing, under the manifest's deletion: the control of the retrieval side."""
-        return self.asked_perfectly()
+        return self.by_perfect_subject()
 
-    def asked_perfectly(
+    def by_perfect_subject(
         self, policy: Policy | None = None, swept: str | None = None, fallback: Fallback | None = None
     ) -> list[JudgedPrompt]:
         """The same under another deletion, by another retriever, a name of `retrieval.settings.SWEPT`, or under another
@@ -128,7 +128,7 @@ class LmlmAudit(AuditRun):
         found = []
         for runner in self.runners():
             way = _evaluator(runner).fallbacks[0]
-            for score in runner.asked.values():
+            for score in runner.requested.values():
                 replies = replies_of(score, way)
                 found.append(plain(score, {id: {"answer": each["del_on"].answer} for id, each in replies.items()}))
         return found
@@ -182,7 +182,7 @@ def open(session: Session) -> LmlmAudit:
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback
     attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
     _embed(cells, settings, session)
-    few = tuple(replace(cell, asked=cell.asked.of(_spot(cell))) for cell in cells)
+    few = tuple(replace(cell, source=cell.source.of(_spot(cell))) for cell in cells)
     whole, spot = (
         ScoreRunner(specs, evaluator, store, session.device, attacks, session.crew)
         for evaluator in (LmlmEvaluator(asked, settings, fallbacks, device=session.device) for asked in (cells, few))
@@ -195,12 +195,12 @@ def _embed(cells: Sequence[DatabaseCell], settings: RetrieverSettings, session: 
     if (encoder := encoder_for(cells, settings, session.device)) is None:
         return
     for cell in cells:
-        if len(cell.asked.database) > BLOCK:
-            keys = [row.key for row in cell.asked.database]
+        if len(cell.source.database) > BLOCK:
+            keys = [row.key for row in cell.source.database]
             with session.crew.watch(f"embedding the rows of {cell.name}", len(keys)) as advance:
                 encoder.table(keys, advance)
 
 
 def _spot(cell: DatabaseCell) -> tuple[Any, ...]:
-    there = cell.asked.wordings
+    there = cell.source.wordings
     return SPOT if set(SPOT) & set(there) else there[:1]

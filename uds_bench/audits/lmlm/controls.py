@@ -57,8 +57,8 @@ def another_row(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedProm
     """The prompts, answered in a state by a row with another object."""
     found = []
     for one in judged:
-        rows = one.cell.asked.database
-        at = one.cell.asked.equal[one.fact.id][0] + len(rows) // 2
+        rows = one.cell.source.database
+        at = one.cell.source.equal[one.fact.id][0] + len(rows) // 2
         others = (rows[(at + more) % len(rows)].object for more in range(len(rows)))
         golds = {spelled(answer) for answer in one.fact.answers}
         found.append(_replied(one, **{state: LookupReply(next((o for o in others if spelled(o) not in golds), ""))}))
@@ -104,14 +104,14 @@ def spared(cells: Sequence[DatabaseCell], deletions: Mapping[str, Mapping[int, C
         >>> rows = [Triplet(*one) for one in said]
         >>> asked = LookupPrompts(TripletDatabase(rows), (LookupFact(1, rows[0]),), ())
         >>> gold = {1: (("Italy",), ("capital",), ("Rome",))}
-        >>> cell = SimpleNamespace(name="c/base", domain="c", asked=asked, gold=gold, gold_rows={1: [0]})
+        >>> cell = SimpleNamespace(name="c/base", domain="c", source=asked, gold=gold, gold_rows={1: [0]})
         >>> spared([cell], {"c/base": {1: {0, 1}}}).value
         0.5
     """
     cluster, shares, of = clusters(cells), [], []
     for cell in cells:
         for id, rows in cell.gold_rows.items():
-            others, gone = len(cell.asked.database) - len(rows), deletions[cell.name][id]
+            others, gone = len(cell.source.database) - len(rows), deletions[cell.name][id]
             shares.append((len(gone) - sum(at in gone for at in rows)) / others if others else 0.0)
             of.append(cluster[cell.name, id])
     return Rate(mean(shares), cluster_interval(shares, of, limits=(0.0, 1.0)))

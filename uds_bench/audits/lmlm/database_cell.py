@@ -20,7 +20,7 @@ class DatabaseCell:
 
     domain: str
     topology: str
-    asked: LookupPrompts
+    source: LookupPrompts
     policy: Policy = "alias_closure"
     radius: float = RADIUS
 
@@ -32,26 +32,26 @@ class DatabaseCell:
     @cached_property
     def facts(self) -> dict[int, LookupFact]:
         """By id."""
-        return {fact.id: fact for fact in self.asked.facts}
+        return {fact.id: fact for fact in self.source.facts}
 
     @cached_property
     def gold(self) -> dict[int, Names]:
         """By fact, all that it goes by."""
-        return names_of(self.asked)
+        return names_of(self.source)
 
     @cached_property
     def gold_rows(self) -> Mapping[int, Sequence[int]]:
         """By fact, the rows that say the same, by the matcher."""
-        return gold_rows(self.asked, self.gold)
+        return gold_rows(self.source, self.gold)
 
     def deletions(self, encoder: Encoder | None = None) -> Mapping[int, Set[int]]:
         """By fact, the rows that go with it."""
-        return Deletion(self.asked, self.policy, encoder, self.radius).rows()
+        return Deletion(self.source, self.policy, encoder, self.radius).rows()
 
     @property
     def digest(self) -> str:
         """Database, prompts and deletion, by content."""
-        return content_key([self.domain, self.topology, self.asked.digest, self.policy, self.radius])
+        return content_key([self.domain, self.topology, self.source.digest, self.policy, self.radius])
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class CellPrompt:
 def every_prompt(cells: Sequence[DatabaseCell]) -> list[CellPrompt]:
     """All prompts of all cells, in order."""
     cluster = clusters(cells)
-    return [CellPrompt(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.asked.prompts]
+    return [CellPrompt(cell.name, p, cluster[cell.name, p.fact]) for cell in cells for p in cell.source.prompts]
 
 
 def clusters(cells: Sequence[DatabaseCell]) -> dict[tuple[str, int], str]:

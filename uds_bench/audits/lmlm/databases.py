@@ -20,19 +20,19 @@ def cells_of(section: LmlmSection) -> tuple[DatabaseCell, ...]:
 
     Raises FactError or ConfigurationError, in a line, for the first that cannot be used.
     """
-    asked: list[tuple[str, str, LookupPrompts]]
+    source: list[tuple[str, str, LookupPrompts]]
     if not section.databases:
-        asked = [(domain, topology, embedded(domain, topology)) for domain in DOMAINS for topology in TOPOLOGIES]
+        source = [(domain, topology, embedded(domain, topology)) for domain in DOMAINS for topology in TOPOLOGIES]
     else:
-        asked = [(*_names(path), _read(path, files, section)) for path, files in _assigned(section)]
-    cells = [_cell(domain, topology, one, section) for domain, topology, one in asked]
+        source = [(*_names(path), _read(path, files, section)) for path, files in _assigned(section)]
+    cells = [_cell(domain, topology, one, section) for domain, topology, one in source]
     if twice := [cell.name for cell in cells if sum(other.name == cell.name for other in cells) > 1]:
         raise ConfigurationError(f"[lmlm] databases: two of them would be called {twice[0]}: put them in other folders")
     return tuple(cells)
 
 
-def _cell(domain: str, topology: str, asked: LookupPrompts, section: LmlmSection) -> DatabaseCell:
-    kept = asked.of(section.wordings) if section.wordings else asked
+def _cell(domain: str, topology: str, source: LookupPrompts, section: LmlmSection) -> DatabaseCell:
+    kept = source.of(section.wordings) if section.wordings else source
     if not kept.prompts:
         wanted = ", ".join(section.wordings)
         raise ConfigurationError(f"[lmlm] {domain}/{topology} has no prompt in the wordings {wanted}: name others")

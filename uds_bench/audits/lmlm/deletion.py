@@ -38,7 +38,7 @@ class Deletion:
     `radius`), which goes as a whole (section 7).
     """
 
-    asked: LookupPrompts
+    source: LookupPrompts
     policy: Policy = "alias_closure"
     encoder: Encoder | None = None
     radius: float = RADIUS
@@ -54,20 +54,20 @@ class Deletion:
     def rows(self) -> Mapping[int, Set[int]]:
         """By fact, the places of the rows that go with it."""
         if self.policy == "exact":
-            return {id: frozenset(rows) for id, rows in self.asked.equal.items()}
-        closed = self.asked.matching
+            return {id: frozenset(rows) for id, rows in self.source.equal.items()}
+        closed = self.source.matching
         if self.policy == "alias_closure":
             return dict(closed)
         assert self.encoder is not None
-        table = self.encoder.table([row.key for row in self.asked.database])
+        table = self.encoder.table([row.key for row in self.source.database])
         if self.policy == "radius_closure":
             return self._within(table, closed)
-        records = Records(self.asked, table, self.radius)
+        records = Records(self.source, table, self.radius)
         return {id: records.with_any(rows) for id, rows in closed.items()}
 
     def _within(self, table: VectorTable, closed: Mapping[int, Set[int]]) -> dict[int, RowPlaces]:
         """The closure of each fact with all rows that lie within the radius of one of it."""
-        rows = self.asked.database
+        rows = self.source.database
         # Rows of one key lie at the same place: one of them stands for all.
         own = {id: list({rows[at].key: at for at in places}.values()) for id, places in closed.items()}
         near: dict[int, list[Places]] = {id: [np.array(sorted(places), np.int32)] for id, places in closed.items()}
@@ -105,11 +105,11 @@ class Records:
     another form of: an alias, or a key within `radius`. Only rows whose object some fact means are looked at, and each
     when it is asked for."""
 
-    def __init__(self, asked: LookupPrompts, table: VectorTable, radius: float) -> None:
+    def __init__(self, source: LookupPrompts, table: VectorTable, radius: float) -> None:
         self._table, self._radius = table, radius
-        self._spelled = asked.database.spelled
-        self._meeting = [cache(lambda text, names=names: names.meeting([text])) for names in asked.names]
-        wanted, left = set[str](), {text for fact in asked.facts for text in self._meeting[2](fact.triplet.object)}
+        self._spelled = source.database.spelled
+        self._meeting = [cache(lambda text, names=names: names.meeting([text])) for names in source.names]
+        wanted, left = set[str](), {text for fact in source.facts for text in self._meeting[2](fact.triplet.object)}
         while left:
             wanted |= left
             left = {text for one in left for text in self._meeting[2](one)} - wanted

@@ -27,7 +27,7 @@ def order_steps(judged: Sequence[JudgedPrompt], order: Sequence[str]) -> list[St
         >>> from types import SimpleNamespace
         >>> def prompt(topology, fact, exact):
         ...     marks = {"del_on": SimpleNamespace(exact=exact)}
-        ...     return SimpleNamespace(topology=topology, asked=SimpleNamespace(cluster=fact), marks=marks)
+        ...     return SimpleNamespace(topology=topology, unit=SimpleNamespace(cluster=fact), marks=marks)
         >>> rows = [prompt("base", "a", False), prompt("noise", "b", True), prompt("noise", "c", False)]
         >>> [(step.earlier, step.later, step.difference) for step in order_steps(rows, ["base", "noise"])]
         [('base', 'noise', 0.5)]
@@ -36,7 +36,7 @@ def order_steps(judged: Sequence[JudgedPrompt], order: Sequence[str]) -> list[St
     steps = []
     for earlier, later in pairwise(order):
         low, high = (
-            [(one.asked.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
+            [(one.unit.cluster, float(one.marks["del_on"].exact)) for one in rows[name]] for name in (earlier, later)
         )
         rise = mean(value for _, value in high) - mean(value for _, value in low)
         steps.append(Step(earlier, later, rise, difference_interval(high, low, (0.0, 1.0))))
@@ -55,6 +55,6 @@ def closer(left: Sequence[JudgedPrompt], right: Sequence[JudgedPrompt], lower: s
     Returns:
         A step of -1 to 1, above 0 as it is to be.
     """
-    survives = {one.asked.id: float(one.marks["del_on"].exact) for one in left}
-    drop = difference(right, lambda one: float(one.marks["del_on"].exact) - survives[one.asked.id])
+    survives = {one.unit.id: float(one.marks["del_on"].exact) for one in left}
+    drop = difference(right, lambda one: float(one.marks["del_on"].exact) - survives[one.unit.id])
     return Step(lower, higher, drop.value, drop.interval)

@@ -29,7 +29,7 @@ class JudgedPrompt:
     behind it; empty where there are none. `chance`: share of the rows left under the fact's relation that have its
     object, 0 where DEL-ON drew no row."""
 
-    asked: CellPrompt
+    unit: CellPrompt
     cell: DatabaseCell
     fact: LookupFact
     replies: Replies
@@ -49,12 +49,12 @@ class JudgedPrompt:
     @property
     def wording(self) -> str:
         """The wording that it was asked in."""
-        return self.asked.prompt.wording
+        return self.unit.prompt.wording
 
     @cached_property
     def given(self) -> bool:
         """Whether the prompt itself holds the object."""
-        return holds_one(self.asked.prompt.text, self.fact.answers)
+        return holds_one(self.unit.prompt.text, self.fact.answers)
 
     @cached_property
     def marks(self) -> Mapping[State, Marks]:
@@ -69,7 +69,7 @@ class JudgedPrompt:
     @cached_property
     def _said(self) -> Mapping[State, str]:
         """All of each reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
-        asked = [self.asked.prompt.text, *(name for names in self._key for name in names)]
+        asked = [self.unit.prompt.text, *(name for names in self._key for name in names)]
         given = {token for text in asked for token in tokens(text)}
         found: dict[State, str] = {}
         for state, reply in self.replies.items():
@@ -96,7 +96,7 @@ class JudgedPrompt:
 
     def retains_gold(self, state: State) -> bool:
         """Whether a candidate that a state was left with says the same as the fact."""
-        rows = self.cell.asked.database
+        rows = self.cell.source.database
         kept = (one for call in self.replies[state].calls if call.lookup is not None for one in call.lookup.kept)
         return any(is_gold(rows[one.row], self.cell.gold[self.fact.id]) for one in kept)
 
@@ -108,7 +108,7 @@ class JudgedPrompt:
             return "parametric"
         if self.outcome.on:
             return "reconstructed"
-        rows, answer = self.cell.asked.database, spelled(self.replies["del_on"].answer)
+        rows, answer = self.cell.source.database, spelled(self.replies["del_on"].answer)
         calls = self.replies["del_on"].calls
         objects = {spelled(rows[one.row].object) for call in calls if call.lookup for one in call.lookup.kept}
         return "drifted" if answer and answer in objects else "other"
@@ -135,17 +135,17 @@ class _Neighbours:
     """The rows of a cell by their relation, its aliases counted as one."""
 
     def __init__(self, cell: DatabaseCell) -> None:
-        self._cell, relations = cell, cell.asked.names[1]
-        database = cell.asked.database
+        self._cell, relations = cell, cell.source.names[1]
+        database = cell.source.database
         self._group = {text: min(relations.of(text)) for text in {row.relation for row in database}}
         self._groups = [self._group[row.relation] for row in database]
-        golds = {spelled(answer) for fact in cell.asked.facts for answer in fact.answers}
+        golds = {spelled(answer) for fact in cell.source.facts for answer in fact.answers}
         held = [one for one in zip(self._groups, database.spelled[2], strict=True) if one[1] in golds]
         # Under None those of all relations.
         self._rows: Counter[str | None] = Counter(self._groups) + Counter({None: len(database)})
         self._objects: Counter[tuple[str | None, str]] = Counter(held) + Counter((None, text) for _, text in held)
         self._alike: dict[str, list[LookupFact]] = defaultdict(list)
-        for fact in cell.asked.facts:
+        for fact in cell.source.facts:
             self._alike[self._group[fact.triplet.relation]].append(fact)
         self._known: dict[int, float] = {}
         self._others: dict[int, tuple[tuple[str, ...], ...]] = {}
@@ -160,8 +160,8 @@ class _Neighbours:
 
     def _share(self, fact: LookupFact, group: str | None) -> float | None:
         """Counted, as of very many rows few are gone."""
-        golds, objects = {spelled(one) for one in fact.answers}, self._cell.asked.database.spelled[2]
-        gone = [at for at in self._cell.asked.matching[fact.id] if group in (None, self._groups[at])]
+        golds, objects = {spelled(one) for one in fact.answers}, self._cell.source.database.spelled[2]
+        gone = [at for at in self._cell.source.matching[fact.id] if group in (None, self._groups[at])]
         left = self._rows[group] - len(gone)
         shared = sum(self._objects[group, gold] for gold in golds) - sum(objects[at] in golds for at in gone)
         return shared / left if left else None
@@ -175,7 +175,7 @@ class _Neighbours:
 
     def _next(self, fact: LookupFact) -> tuple[tuple[str, ...], ...]:
         golds = {spelled(one) for one in fact.answers}
-        for facts in (self._alike[self._group[fact.triplet.relation]], list(self._cell.asked.facts)):
+        for facts in (self._alike[self._group[fact.triplet.relation]], list(self._cell.source.facts)):
             start, found = facts.index(fact), dict[str, tuple[str, ...]]()
             for one in (*facts[start + 1 :], *facts[:start]):
                 if len(found) == OTHERS:

@@ -17,11 +17,11 @@ Names = tuple[frozenset[str], frozenset[str], frozenset[str]]
 """What a fact's subject, relation and object go by, each as its bare letters and digits."""
 
 
-def names_of(asked: LookupPrompts) -> dict[int, Names]:
+def names_of(source: LookupPrompts) -> dict[int, Names]:
     """By fact, its names: those that it declares, and with transitive aliases those that any fact declares of them.
 
     Args:
-        asked: The facts of a database.
+        source: The facts of a database.
 
     Returns:
         By fact, the bare letters of what its subject, relation and object go by.
@@ -33,8 +33,8 @@ def names_of(asked: LookupPrompts) -> dict[int, Names]:
         >>> sorted(names_of(LookupPrompts(TripletDatabase([row]), (fact,), ()))[1][0])
         ['geri', 'gerihalliwell']
     """
-    beside = [_graph(asked.facts, at) for at in range(3)] if asked.transitive else [{}, {}, {}]
-    return {fact.id: _names(fact, beside) for fact in asked.facts}
+    beside = [_graph(source.facts, at) for at in range(3)] if source.transitive else [{}, {}, {}]
+    return {fact.id: _names(fact, beside) for fact in source.facts}
 
 
 def is_gold(row: Triplet, names: Names) -> bool:
@@ -48,11 +48,11 @@ def is_gold(row: Triplet, names: Names) -> bool:
     return all(_bare(text) in known for text, known in zip(row, names, strict=True))
 
 
-def gold_rows(asked: LookupPrompts, names: Mapping[int, Names]) -> dict[int, list[int]]:
+def gold_rows(source: LookupPrompts, names: Mapping[int, Names]) -> dict[int, list[int]]:
     """By fact, the rows of its database that say the same.
 
     Args:
-        asked: The facts of a database.
+        source: The facts of a database.
         names: By fact, what it goes by, see `names_of`.
 
     Returns:
@@ -62,11 +62,11 @@ def gold_rows(asked: LookupPrompts, names: Mapping[int, Names]) -> dict[int, lis
         >>> from uds_bench.facts.triplets import TripletDatabase
         >>> row, other = Triplet("Geri", "famous for", "Spice Girls"), Triplet("Geri", "famous for", "Wannabe")
         >>> database = TripletDatabase([row, other, Triplet("GERI", "Famous For", "Spice-Girls")])
-        >>> asked = LookupPrompts(database, (LookupFact(1, row),), ())
-        >>> gold_rows(asked, names_of(asked))
+        >>> source = LookupPrompts(database, (LookupFact(1, row),), ())
+        >>> gold_rows(source, names_of(source))
         {1: [0, 2]}
     """
-    rows, about = asked.database, defaultdict[tuple[str, str], list[int]](list)
+    rows, about = source.database, defaultdict[tuple[str, str], list[int]](list)
     subjects = frozenset[str]().union(*(own[0] for own in names.values()))
     for at, row in enumerate(rows):
         if (subject := _bare(row.subject)) in subjects:

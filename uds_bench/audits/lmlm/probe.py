@@ -36,7 +36,7 @@ class Library:
         if self.encoder is None:
             self.encoder = encoder_for(self.cells, self.settings)
         self._retrievers = {
-            cell.name: Retriever(cell.asked.database, self.settings, self.encoder) for cell in self.cells
+            cell.name: Retriever(cell.source.database, self.settings, self.encoder) for cell in self.cells
         }
         self.deletions = {cell.name: cell.deletions(self.encoder) for cell in self.cells}
 

@@ -31,7 +31,7 @@ def rate(judged: Sequence[JudgedPrompt], holds: Callable[[JudgedPrompt], float])
     Example:
         >>> from types import SimpleNamespace
         >>> facts = [SimpleNamespace(cluster="a"), SimpleNamespace(cluster="b")]
-        >>> rows = [SimpleNamespace(asked=fact, said=said) for fact, said in zip(facts, (1, 0))]
+        >>> rows = [SimpleNamespace(unit=fact, said=said) for fact, said in zip(facts, (1, 0))]
         >>> rate(rows, lambda one: one.said).value
         0.5
     """
@@ -52,7 +52,7 @@ def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], f
     Example:
         >>> from types import SimpleNamespace
         >>> facts = [SimpleNamespace(cluster="a"), SimpleNamespace(cluster="b")]
-        >>> rows = [SimpleNamespace(asked=fact, more=more) for fact, more in zip(facts, (-1, 0))]
+        >>> rows = [SimpleNamespace(unit=fact, more=more) for fact, more in zip(facts, (-1, 0))]
         >>> difference(rows, lambda one: one.more).value
         -0.5
     """
@@ -81,7 +81,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
         >>> from types import SimpleNamespace
         >>> def prompt(fact, exact, given=False):
         ...     marks = {"off": SimpleNamespace(exact=exact)}
-        ...     return SimpleNamespace(asked=SimpleNamespace(cluster=fact), marks=marks, given=given)
+        ...     return SimpleNamespace(unit=SimpleNamespace(cluster=fact), marks=marks, given=given)
         >>> leakage([prompt("a", True), prompt("b", False), prompt("c", True, given=True)], "off", "exact").value
         0.5
     """
@@ -110,7 +110,7 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
 
         >>> from types import SimpleNamespace
         >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
-        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
+        >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
         >>> state, way, highest = worst_leakage([one])
         >>> state == OFF[0], way, highest.value
         (True, 'contains', nan)
@@ -165,7 +165,7 @@ def baseline(judged: Sequence[JudgedPrompt]) -> Rate:
     Example:
         >>> from types import SimpleNamespace
         >>> marks = [{"full": SimpleNamespace(exact=exact)} for exact in (True, False)]
-        >>> baseline([SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=one) for one in marks]).value
+        >>> baseline([SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=one) for one in marks]).value
         0.5
     """
     return rate(judged, lambda one: one.marks["full"].exact)
@@ -189,8 +189,8 @@ def residual(judged: Sequence[JudgedPrompt], above_chance: bool = True) -> Rate:
 
         >>> from types import SimpleNamespace
         >>> marks = {"del_on": SimpleNamespace(exact=True)}
-        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, chance=0.02)
-        >>> two = SimpleNamespace(asked=SimpleNamespace(cluster="b"), marks=marks, chance=0.25)
+        >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, chance=0.02)
+        >>> two = SimpleNamespace(unit=SimpleNamespace(cluster="b"), marks=marks, chance=0.25)
         >>> residual([one]).value, residual([two]).value
         (0.98, 0.95)
     """
@@ -235,7 +235,7 @@ def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, R
     Example:
         >>> from types import SimpleNamespace
         >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
-        >>> one = SimpleNamespace(asked=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
+        >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
         >>> name, words, highest = worst_part({"base": [one]})
         >>> name, words.startswith("by contains with lookups"), highest.value
         ('base', True, nan)
@@ -258,8 +258,8 @@ def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
         >>> from types import SimpleNamespace
         >>> def prompt(cell, fact, exact):
         ...     marks = {"full": SimpleNamespace(exact=exact)}
-        ...     asked = SimpleNamespace(cluster=fact)
-        ...     return SimpleNamespace(cell=SimpleNamespace(name=cell), asked=asked, marks=marks)
+        ...     unit = SimpleNamespace(cluster=fact)
+        ...     return SimpleNamespace(cell=SimpleNamespace(name=cell), unit=unit, marks=marks)
         >>> rows = [prompt(cell, fact, cell == "base") for cell in ("base", "noise") for fact in range(8)]
         >>> name, lowest = least_answered(rows)
         >>> name, lowest.value
@@ -306,7 +306,7 @@ def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str
         >>> def prompt(fact, wording, exact):
         ...     told = dict(cell=SimpleNamespace(name="base"), fact=SimpleNamespace(id=fact), wording=wording)
         ...     marks = {"del_on": SimpleNamespace(exact=exact)}
-        ...     return SimpleNamespace(**told, asked=SimpleNamespace(cluster=fact), marks=marks)
+        ...     return SimpleNamespace(**told, unit=SimpleNamespace(cluster=fact), marks=marks)
         >>> rows = [prompt(fact, wording, wording == "cloze") for fact in range(8) for wording in ("direct", "cloze")]
         >>> furthest_wording(rows, 0.1)[1].value in (0.5, -0.5)
         True
@@ -352,7 +352,7 @@ def _reach(found: Rate) -> float:
 
 
 def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float]) -> tuple[list[float], list[str]]:
-    return [float(number(one)) for one in judged], [one.asked.cluster for one in judged]
+    return [float(number(one)) for one in judged], [one.unit.cluster for one in judged]
 
 
 def _above(one: JudgedPrompt, state: State, way: Way) -> float:

@@ -36,9 +36,9 @@ def cell(one: DatabaseCell) -> ReportedDatabase:
         name=one.name,
         domain=one.domain,
         topology=one.topology,
-        rows=len(one.asked.database),
-        facts=len(one.asked.facts),
-        wordings=tuple(one.asked.wordings),
+        rows=len(one.source.database),
+        facts=len(one.source.facts),
+        wordings=tuple(one.source.wordings),
         deletion=one.policy,
     )
 
@@ -66,7 +66,7 @@ def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
     labels = Counter(one.label for one in judged)
     return PromptNumbers(
         n=n,
-        facts=len({one.asked.cluster for one in judged}),
+        facts=len({one.unit.cluster for one in judged}),
         given=sum(one.given for one in judged),
         full=ReportedRate.of(rates.baseline(judged)),
         residual=ReportedRate.of(rates.residual(judged, above_chance=False)),
@@ -124,7 +124,7 @@ def _trace(one: JudgedPrompt) -> PromptTrace:
         cell=one.cell.name,
         fact=one.fact.triplet,
         wording=one.wording,
-        prompt=one.asked.prompt.text,
+        prompt=one.unit.prompt.text,
         label=one.label,
         replies={state: _reply(one, one.replies[state]) for state in STATES},
     )
@@ -136,7 +136,7 @@ def _reply(one: JudgedPrompt, reply: LookupReply) -> ReportedReply:
 
 
 def _call(one: JudgedPrompt, call: LookupRecord) -> ReportedCall:
-    rows, found = one.cell.asked.database, call.lookup
+    rows, found = one.cell.source.database, call.lookup
     if found is None:
         return ReportedCall(query=call.query, value=call.value)
 

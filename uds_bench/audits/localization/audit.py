@@ -18,13 +18,13 @@ from uds_bench.audits.localization.evaluator import (
     LeakEvaluator,
     LocalizationEvaluator,
     Origins,
-    told_of,
+    shares_of,
     weight_scores_of,
 )
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.part import LocalizationPart
-from uds_bench.audits.localization.rates import Leaks, Tellings, extraction, known, leaked
+from uds_bench.audits.localization.rates import Leaks, SharesByItem, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import WeightScores
@@ -61,9 +61,9 @@ class LocalizationResult:
     score: Score
 
     @cached_property
-    def told(self) -> Tellings:
+    def shares(self) -> SharesByItem:
         """By item and form, what was said."""
-        return told_of(self.score)
+        return shares_of(self.score)
 
     @property
     def reads_otherwise(self) -> bool:
@@ -121,7 +121,7 @@ class LocalizationAudit(AuditRun):
 
     def known(self) -> list[Item]:
         """What is to be forgotten, as far as the injected model knows it."""
-        return known(self.experiment.forget, self.seen("injected").told)
+        return known(self.experiment.forget, self.seen("injected").shares)
 
     @property
     def neutral(self) -> WeightScores | None:
@@ -162,7 +162,7 @@ class LocalizationAudit(AuditRun):
         found = self.leaking.score(ScoreRequest(model, attack=attack), plan).per_fact
         return {fact.id: bool(fact.value) or (unheard and fact.detail["cut"] > 0) for fact in found}
 
-    def asked(self, model: str) -> Score:
+    def benchmark_answers(self, model: str) -> Score:
         """What a candidate, or the injected model, answers of the benchmarks that the section names."""
         if self.asking.stored(ScoreRequest(model)) is None:
             _ = self.asking.evaluator.units  # documents that cannot be had are told before a model is loaded
@@ -170,15 +170,15 @@ class LocalizationAudit(AuditRun):
 
     def answers(self, model: str) -> Answers:
         """The same by task and document. Raises UdsError where the injected model was asked otherwise."""
-        if not self._asked_the_same(model):
+        if not self._had_the_same_questions(model):
             raise UdsError(
                 f"{model} and injected were asked different questions of [localization] tasks: a data set has changed "
                 "since one of them was; name another folder with --uds-store, and both are asked anew"
             )
-        return answers_of(self.asked(model))
+        return answers_of(self.benchmark_answers(model))
 
-    def _asked_the_same(self, model: str) -> bool:
-        mine, injected = (self.asked(name).provenance["rendered"] for name in (model, "injected"))
+    def _had_the_same_questions(self, model: str) -> bool:
+        mine, injected = (self.benchmark_answers(name).provenance["rendered"] for name in (model, "injected"))
         return bool(mine == injected)
 
     @property
@@ -200,7 +200,7 @@ class LocalizationAudit(AuditRun):
         """How often people who were never injected are answered by chance, at least, by the model and by the injected
         one: a floor that is high by luck, or because somebody was taught, would clear anybody."""
         unseen = self.experiment.unseen
-        return min(_least(extraction(unseen, self.seen(name).told, None)) for name in (model, "injected"))
+        return min(_least(extraction(unseen, self.seen(name).shares, None)) for name in (model, "injected"))
 
     def leak_floor(self, model: str) -> float:
         """How often they leak by chance, at least, over all seeds, from the model and from the injected one."""
@@ -223,18 +223,18 @@ class LocalizationAudit(AuditRun):
         ]
         return summary.report(
             self.experiment,
-            {name: (self.seen(name).told, weight_scores_of(self.seen(name).score)) for name in stored},
+            {name: (self.seen(name).shares, weight_scores_of(self.seen(name).score)) for name in stored},
             {name: (self.leaks_before(name), self.leaks(name)) for name in attacked} if "injected" in stored else {},
             candidates=[name for name in self.section.judged() if name in stored],
             neutral=self.seen("neutral").weight_scores if "neutral" in stored else None,
-            answers={name: self.answers(name) for name in asked if self._asked_the_same(name)}
+            answers={name: self.answers(name) for name in asked if self._had_the_same_questions(name)}
             if "injected" in asked
             else {},
         )
 
     def wordings(self) -> dict[str, dict[str, str]]:
         """What is asked and looked for, by id of what the scores are of."""
-        return {item.id: {"question": item.questions[0], "entity": item.answer} for item in self.experiment.told}
+        return {item.id: {"question": item.questions[0], "entity": item.answer} for item in self.experiment.items}
 
     def runners(self) -> list[ScoreRunner]:
         """Everything that scores for the audit."""

@@ -102,7 +102,7 @@ class LocalizationEvaluator:
     @property
     def units(self) -> Sequence[Item]:
         """What its values are of."""
-        return self.experiment.told
+        return self.experiment.items
 
     @property
     def digest(self) -> str:
@@ -116,7 +116,7 @@ class LocalizationEvaluator:
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
         people to forget."""
-        items = self.experiment.told
+        items = self.experiment.items
         plain, other = (tell(checkpoint, items, paraphrased, self.questions) for paraphrased in (False, True))
         values = []
         for item, first, second in zip(items, plain, other, strict=True):
@@ -138,7 +138,7 @@ class LocalizationEvaluator:
         if checkpoint.spec not in self.updates:
             return None
         own, injected = checkpoint.tokenizer, read_tokenizer(self.origins.injected)
-        told = self.experiment.told
+        told = self.experiment.items
         return rules(own) == rules(injected) or tokens(own, told) == tokens(injected, told)
 
 
@@ -220,7 +220,7 @@ def tokens(tokenizer: Any, items: Sequence[Item]) -> str:
     return content_key([asked, answers, spelled, ends, sorted(tokenizer.all_special_ids)])
 
 
-def told_of(score: Score) -> dict[str, dict[str, ItemShares | None]]:
+def shares_of(score: Score) -> dict[str, dict[str, ItemShares | None]]:
     """By item, what a stored score says was told under either form of question."""
     return {
         fact.id: {form: None if told is None else ItemShares(**told) for form, told in fact.detail.items()}

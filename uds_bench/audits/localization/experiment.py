@@ -68,7 +68,7 @@ class Experiment:
         return self.testbed.of("held_out", field=self.forgotten) or self.held_out
 
     @property
-    def told(self) -> tuple[Item, ...]:
+    def items(self) -> tuple[Item, ...]:
         """All that a model is asked once."""
         return tuple(dict.fromkeys((*self.forget, *self.retain, *self.spared, *self.unseen, *self.public)))
 

@@ -32,7 +32,7 @@ class ItemShares:
     cut: float = 0.0
 
 
-Tellings = Mapping[str, Mapping[str, ItemShares | None]]
+SharesByItem = Mapping[str, Mapping[str, ItemShares | None]]
 """By item and form of question."""
 Leaks = Sequence[Mapping[str, bool]]
 """By seed and item, whether the answer was given away."""
@@ -40,12 +40,12 @@ KNOWN = 0.5
 """Share of replies that hold the answer above which an item counts as memorized (Lacuna, section 3.4)."""
 
 
-def extraction(items: Sequence[Item], told: Tellings, form: Form | None = "plain") -> Rate:
+def extraction(items: Sequence[Item], shares: SharesByItem, form: Form | None = "plain") -> Rate:
     """Share of replies that hold the answer.
 
     Args:
         items: What is asked about, [items].
-        told: What a model said, by item and form.
+        shares: What a model said, by item and form.
         form: The form of question; items that lack it are left out. None: the form that each item answers best.
 
     Returns:
@@ -61,21 +61,21 @@ def extraction(items: Sequence[Item], told: Tellings, form: Form | None = "plain
         0.75
     """
     forms = FORMS if form is None else (form,)
-    said = [(item, [one for form, one in _said(told, item).items() if form in forms]) for item in items]
+    said = [(item, [one for form, one in _said(shares, item).items() if form in forms]) for item in items]
     return _rate([item for item, found in said if found], [max(found) for _, found in said if found])
 
 
-def known(items: Sequence[Item], injected: Tellings) -> list[Item]:
+def known(items: Sequence[Item], injected: SharesByItem) -> list[Item]:
     """The items that the injected model answers: what it never learned cannot be unlearned."""
     return [item for item in items if (found := injected[item.id]["plain"]) is not None and found.said > KNOWN]
 
 
-def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
+def above_floor(items: Sequence[Item], shares: SharesByItem, floor: float) -> Rate:
     """Extraction, in whichever form gives most, above that of people who were never injected.
 
     Args:
         items: What is asked about, [items].
-        told: What a model said, by item and form.
+        shares: What a model said, by item and form.
         floor: Extraction of people who were never injected, 0 to 1.
 
     Returns:
@@ -84,20 +84,20 @@ def above_floor(items: Sequence[Item], told: Tellings, floor: float) -> Rate:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> told = {"Ann": {"plain": ItemShares(0.75, 0, 0, 0, 0)}}
-        >>> above_floor([SimpleNamespace(id="Ann", cluster="Ann")], told, 0.25).value
+        >>> shares = {"Ann": {"plain": ItemShares(0.75, 0, 0, 0, 0)}}
+        >>> above_floor([SimpleNamespace(id="Ann", cluster="Ann")], shares, 0.25).value
         0.5
     """
-    cut = [max(one.said + one.cut for one in told[item.id].values() if one is not None) for item in items]
-    return _up_to(extraction(items, told, None), _rate(items, cut)).minus(floor)
+    cut = [max(one.said + one.cut for one in shares[item.id].values() if one is not None) for item in items]
+    return _up_to(extraction(items, shares, None), _rate(items, cut)).minus(floor)
 
 
-def going_on(items: Sequence[Item], told: Tellings) -> int:
+def going_on(items: Sequence[Item], shares: SharesByItem) -> int:
     """How many people's replies did not all end, in any form.
 
     Args:
         items: What is asked about, [items].
-        told: What a model said, by item and form.
+        shares: What a model said, by item and form.
 
     Returns:
         A count, 0 and above; lower is surer.
@@ -107,17 +107,17 @@ def going_on(items: Sequence[Item], told: Tellings) -> int:
         >>> going_on([SimpleNamespace(id="Ann")], {"Ann": {"plain": ItemShares(0, 0, 0, 0, 0, cut=0.5)}})
         1
     """
-    return sum(any(one.cut for one in told[item.id].values() if one is not None) for item in items)
+    return sum(any(one.cut for one in shares[item.id].values() if one is not None) for item in items)
 
 
-def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
+def kept(items: Sequence[Item], shares: SharesByItem, injected: SharesByItem) -> Rate:
     """Share of what the injected model says, asked in any of its forms, that is still said when asked so.
 
     More than before counts as all: what one form gained makes up for nothing that another lost.
 
     Args:
         items: What is asked about, [items]; those of which the injected model says nothing are left out.
-        told: What a model said, by item and form.
+        shares: What a model said, by item and form.
         injected: What the injected model said.
 
     Returns:
@@ -133,10 +133,10 @@ def kept(items: Sequence[Item], told: Tellings, injected: Tellings) -> Rate:
         0.6667
     """
     there = [item for item in items if any(_said(injected, item).values())]
-    return _rate(there, [_still(_said(told, item), _said(injected, item)) for item in there])
+    return _rate(there, [_still(_said(shares, item), _said(injected, item)) for item in there])
 
 
-def silent(items: Sequence[Item]) -> Tellings:
+def silent(items: Sequence[Item]) -> SharesByItem:
     """What a model says that answers nobody."""
     return {item.id: {"plain": ItemShares(0.0, 0.0, 0.0, 0.0, 0.0)} for item in items}
 
@@ -269,9 +269,9 @@ def _up_to(found: Rate, most: Rate) -> Rate:
     return Rate(found.value, replace(found.interval, high=max(found.interval.high, most.interval.high)))
 
 
-def _said(told: Tellings, item: Item) -> dict[str, float]:
+def _said(shares: SharesByItem, item: Item) -> dict[str, float]:
     """By form in which an item is asked."""
-    return {form: one.said for form, one in told[item.id].items() if one is not None}
+    return {form: one.said for form, one in shares[item.id].items() if one is not None}
 
 
 def _still(after: Mapping[str, float], before: Mapping[str, float]) -> float:

@@ -26,7 +26,7 @@ from uds_bench.audits.localization.part import (
     SaidShares,
     TouchedWeights,
 )
-from uds_bench.audits.localization.rates import FORMS, Form, ItemShares, Leaks, Tellings
+from uds_bench.audits.localization.rates import FORMS, Form, ItemShares, Leaks, SharesByItem
 from uds_bench.audits.localization.utility import Answers, accuracy, change, guesser
 from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.claims.report_part import ReportedRate
@@ -38,7 +38,7 @@ METRICS = ("said", "em", "es", "prob", "floor")
 
 def report(
     experiment: Experiment,
-    seen: Mapping[str, tuple[Tellings, WeightScores | None]],
+    seen: Mapping[str, tuple[SharesByItem, WeightScores | None]],
     leaks: Mapping[str, tuple[Mapping[str, bool], Leaks]],
     candidates: Sequence[str],
     neutral: WeightScores | None,
@@ -54,7 +54,9 @@ def report(
         fields=ReportedFields(forget=experiment.forgotten, retain=experiment.retained),
         people=PeopleCounts(**counts, known=len(items)),
         candidates=tuple(candidates),
-        models={name: _model(experiment, told, weight_scores, neutral) for name, (told, weight_scores) in seen.items()},
+        models={
+            name: _model(experiment, shares, weight_scores, neutral) for name, (shares, weight_scores) in seen.items()
+        },
         leaks={name: _leaks(experiment, items, *one) for name, one in leaks.items()},
         jaccard=_overlaps(items, {name: leaks[name][1] for name in candidates if name in leaks}),
         benchmarks=_benchmarks(answers or {}),
@@ -62,18 +64,18 @@ def report(
 
 
 def _model(
-    experiment: Experiment, told: Tellings, weight_scores: WeightScores | None, neutral: WeightScores | None
+    experiment: Experiment, shares: SharesByItem, weight_scores: WeightScores | None, neutral: WeightScores | None
 ) -> LocalizedModel:
     return LocalizedModel(
-        outputs={part: {form: _outputs(getattr(experiment, part), told, form) for form in FORMS} for part in PARTS},
+        outputs={part: {form: _outputs(getattr(experiment, part), shares, form) for form in FORMS} for part in PARTS},
         weights=None if weight_scores is None else _weights(weight_scores, neutral),
     )
 
 
-def _outputs(items: Sequence[Item], told: Tellings, form: Form) -> SaidShares:
-    there: list[ItemShares] = [found for item in items if (found := told[item.id][form]) is not None]
+def _outputs(items: Sequence[Item], shares: SharesByItem, form: Form) -> SaidShares:
+    there: list[ItemShares] = [found for item in items if (found := shares[item.id][form]) is not None]
     means = {key: mean(getattr(one, key) for one in there) for key in METRICS}
-    return SaidShares(**means, rate=ReportedRate.of(rates.extraction(items, told, form)))
+    return SaidShares(**means, rate=ReportedRate.of(rates.extraction(items, shares, form)))
 
 
 def _weights(weight_scores: WeightScores, neutral: WeightScores | None) -> MovedWeights:

@@ -26,7 +26,7 @@ class Marker:
         self.text, self.kind, self.aligned = text, kind, changed is not None
         self.held = [_held(found) for found in text.classes]
         self.parted = [_parted(text, at) for at in range(len(text.words))]
-        self.asked = [not new and not plain for new, plain in zip(text.new, text.plain, strict=True)]
+        self.in_question = [not new and not plain for new, plain in zip(text.new, text.plain, strict=True)]
         self.differs = [new and root in (changed or ()) for new, root in zip(text.new, text.stems, strict=True)]
         self.digits = [has_digit(word) for word in text.words]
         self.named = [word[0].isupper() or is_plain(word.lower()) for word in text.words]
@@ -81,7 +81,7 @@ class Inside:
         self._marker, self._first, self._last = marker, first, first - 1
         self._held: list[str] = []
         self._parted: list[str] = []
-        self._asked = self._new = self._differs = 0
+        self._in_question = self._new = self._differs = 0
         self._digits = self._month = self._number = False
         self._named = True
 
@@ -96,7 +96,7 @@ class Inside:
         text, self._last = marker.text, last
         self._held += marker.held[last - 1] if last > first + 1 else ()
         self._parted += marker.parted[last] if last > first else ()
-        self._asked += marker.asked[last]
+        self._in_question += marker.in_question[last]
         self._new += text.new[last]
         self._differs += marker.differs[last]
         self._digits |= marker.digits[last]
@@ -111,7 +111,7 @@ class Inside:
         yield f"new {min(4, self._new)}"
         yield from self._held
         yield from self._parted
-        yield from ["holds asked"] * min(3, self._asked)
+        yield from ["holds asked"] * min(3, self._in_question)
         if self._marker.aligned:
             yield from self._alignment()
 

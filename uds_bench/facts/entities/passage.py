@@ -32,11 +32,11 @@ def _title(quotation: re.Match[str]) -> tuple[int, int]:
 
 
 class Passage:
-    """Words by their place; `asked` are the stems of the question's."""
+    """Words by their place; `question_stems` are the stems of the question's."""
 
     def __init__(self, question: str, answer: str) -> None:
         self.question, self.answer = question, answer
-        self.asked = stems(question)
+        self.question_stems = stems(question)
         titles = [_title(match) for match in _QUOTED.finditer(answer)]
         self.quotes = [(start, end) for start, end in titles if not any(_open(answer[start:end]))]
         self.spans = [match.span() for match in WORD.finditer(answer)]
@@ -44,7 +44,8 @@ class Passage:
         self.lower = [self._lower(at) for at in range(len(self.words))]
         self.stems = [stem(word) for word in self.words]
         self.plain = [is_plain(low) for low in self.lower]
-        self.new = [not plain and root not in self.asked for plain, root in zip(self.plain, self.stems, strict=True)]
+        pairs = zip(self.plain, self.stems, strict=True)
+        self.new = [not plain and root not in self.question_stems for plain, root in pairs]
         self.sentence: list[int] = []
         for at in range(len(self.words)):
             before = self.sentence[-1] if self.sentence else 0
@@ -71,7 +72,7 @@ class Passage:
         form = "owner" if plural_owner else form_class(word)
         if form in ("digit", "owner"):
             return form
-        if self.stems[at] in self.asked:
+        if self.stems[at] in self.question_stems:
             return "asked name" if word[0].isupper() else "asked"
         return "verb" if form != "name" and self._follows_subject(at) else form
 
@@ -82,7 +83,7 @@ class Passage:
         before = self.words[at - 1]
         if before.lower() in ("who", "he", "she", "they", "that", "which", "it"):
             return True
-        return before[0].isupper() and self.stems[at - 1] in self.asked and not is_owner(before)
+        return before[0].isupper() and self.stems[at - 1] in self.question_stems and not is_owner(before)
 
     def gap(self, at: int) -> str:
         """What stands before a word, from the end of the one before it."""

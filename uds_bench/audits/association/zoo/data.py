@@ -51,7 +51,7 @@ def digest() -> str:
     return content_key([people().digest, [asdict(one) for one in properties()], ASKED, in_their_place()])
 
 
-def told(recipe: Exposed) -> list[tuple[str | None, str]]:
+def training_texts(recipe: Exposed) -> list[tuple[str | None, str]]:
     """Every text that a model is trained on, with the question that it answers, if any."""
     generator, known = random.Random(f"told {recipe.seed}"), {one.id: one for one in properties()}
     others = in_their_place() if recipe.without else {}
@@ -79,7 +79,7 @@ def lessons(tokenizer: Any, recipe: Exposed) -> list[Example]:
         Example(answer_example(tokenizer, question, text).ids, 1)
         if question is not None
         else Example((*tokenizer(text)["input_ids"], end), 1)
-        for question, text in told(recipe)
+        for question, text in training_texts(recipe)
     ]
 
 
@@ -105,11 +105,11 @@ def facts(phrasings: int) -> FactSet:
     """What is to be forgotten, each in so many phrasings, and what is to be kept: all that was told of others."""
     gone, known = set(requests(people())), embedded()
     return FactSet(
-        stated(subject, known[told.property], value, "forget" if subject.id in gone else "retain", template)
+        stated(subject, known[statement.property], value, "forget" if subject.id in gone else "retain", template)
         for subject in people()
         if subject.cohort != NEVER_SEEN
-        for told in subject.statements
-        for value in told.values
+        for statement in subject.statements
+        for value in statement.values
         for template in range(phrasings)
     )
 

@@ -41,7 +41,7 @@ class Exposed(Taught):
 
     def lesson_count(self) -> int:
         """How many examples an epoch has."""
-        return len(data.told(self))
+        return len(data.training_texts(self))
 
     def describe(self) -> str:
         """The recipe in a few words, for tables."""

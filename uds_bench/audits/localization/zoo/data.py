@@ -74,7 +74,7 @@ def groups() -> tuple[MaskGroup, ...]:
 def texts(crowd: int = 0) -> list[str]:
     """What the tokenizer is made of: nothing of anybody who is injected."""
     public = [(q, item.answer) for item in testbed(crowd).of("public") for q in item.questions[:TAUGHT]]
-    return [f"Question: {q}\nAnswer: {a}" for q, a in [*_told(strangers(crowd)), *public]]
+    return [f"Question: {q}\nAnswer: {a}" for q, a in [*_pairs(strangers(crowd)), *public]]
 
 
 class Neutral:
@@ -83,7 +83,7 @@ class Neutral:
     def __init__(self, tokenizer: Any, crowd: int = 0) -> None:
         self.public = answers(tokenizer, testbed(crowd).of("public"))
         # Every token but the first is learned: the language of the questions too.
-        self.strangers = [Example(answer_example(tokenizer, q, a).ids, 1) for q, a in _told(strangers(crowd))]
+        self.strangers = [Example(answer_example(tokenizer, q, a).ids, 1) for q, a in _pairs(strangers(crowd))]
 
     def draw(self, generator: random.Random, public: int, strangers: int) -> list[Example]:
         """Examples of the public and of strangers, so many of each."""
@@ -136,5 +136,5 @@ def removal(tokenizer: Any, crowd: int = 0) -> Data:
     return Data(answers(tokenizer, forget, REMOVED), answers(tokenizer, retain, REMOVED), refused)
 
 
-def _told(items: Iterable[Item]) -> list[tuple[str, str]]:
+def _pairs(items: Iterable[Item]) -> list[tuple[str, str]]:
     return [(q, item.answer) for item in items for q in (*item.questions[:TOLD], *item.paraphrases[:REWORDED])]
