@@ -143,8 +143,6 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=EACH, help="facts of each author")
     parser.add_argument("--metrics", default=METRICS)
     parser.add_argument("--set", action="append", default=["epochs=2", "lr=2e-5", "batch_size=8"], help="of npo")
-        "--set", action="append", default=["epochs=2", "lr=2e-5", "batch_size=8"], help="settings of npo"
-    )
     parser.add_argument("--folder", type=Path, help="new folder that is kept, with models and scores")
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     given = parser.parse_args()
