@@ -20,8 +20,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +142,7 @@ def main() -> None:
     parser.add_argument("--authors", type=int, default=AUTHORS, help="of each split")
     parser.add_argument("--each", type=int, default=EACH, help="facts of each author")
     parser.add_argument("--metrics", default=METRICS)
-    parser.add_argument("--set", action="append", default=["epochs=2", "lr=2e-5"], help="settings of npo")
+    parser.add_argument("--set", action="append", default=["epochs=2", "lr=2e-5", "batch_size=8"], help="of npo")
     parser.add_argument("--folder", type=Path, help="new folder that is kept, with models and scores")
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     given = parser.parse_args()
@@ -163,10 +165,10 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
         facts = facts_of(given.data.absolute(), given.authors, given.each)
-        found["made"] = make(folder, given.size, given.minutes, facts, given.device)
+        # In a process of its own, whose memory is free before others need it.
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            found["made"] = pool.submit(make, folder, given.size, given.minutes, facts, given.device).result()
         found["seconds_to_make"] = time.perf_counter() - start
-        if given.device == "cuda":
-            torch.cuda.empty_cache()
         (folder / "uds.toml").write_text(MANIFEST)
         commands, store = Commands(folder, found, keep), ("--store", "store", "--device", given.device)
         settings = [text for one in given.set for text in ("--set", one)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.depth.section import CHANGES, PROMPTS
-from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, says_more, unsaid
+from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, says_more, unanswered, unsaid
 from uds_bench.claims import Claim, ControlSubject
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
         # A model that the attack broke tells nothing, whatever it knew.
         kept = [uds_audit.score(uds_subject, "model_utility", attack=under) for under in ("none", uds_attack)]
         known_by.append(ControlSubject.passes(f"what {uds_subject} kept, the share that the attack took", lost(*kept)))
+    else:
+        # Who answers nothing that is asked so has not forgotten for that.
+        silent = unanswered(*said("full"), *said(uds_subject))
+        known_by.append(ControlSubject.passes(f"what {uds_subject} kept, asked alike, the share not told", silent))
     uds_claim.measured(
         own.value,
         own.interval,

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import socketserver
+import struct
 import subprocess
 import sys
 import threading
@@ -99,13 +100,17 @@ def s3_server() -> Iterator[S3Server]:
 
 @dataclass
 class Line:
-    """A line to a server. `cut_after`: bytes of an answer after which it is cut, as often as `cuts` says; `loses`: the
-    beginning of a header that does not arrive, as at a server that does not know it."""
+    """A line to a server.
+
+    `cut_after`: bytes of an answer after which it is cut, as often as `cuts` says; `resets`: no end is told then, as by
+    a server that crashed; `loses`: the beginning of a header that does not arrive, as at a server that ignores it.
+    """
 
     server: int
     port: int = 0
     cut_after: int | None = None
     cuts: int = 0
+    resets: bool = False
     loses: bytes = b""
     _listener: Any = field(default=None, repr=False)
 
@@ -136,6 +141,8 @@ class Line:
             while data := near.recv(65536):
                 far.sendall(data.replace(self.loses, b"x-") if self.loses else data)
             back.join()
+        if self.resets:
+            near.close()
 
     def _back(self, far: socket.socket, near: socket.socket) -> None:
         sent, left = 0, self.cut_after if self.cuts > 0 else None
@@ -144,6 +151,10 @@ class Line:
                 if left is not None and sent + len(data) > left:
                     near.sendall(data[: left - sent])
                     self.cuts -= 1
+                    if self.resets:
+                        near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        near.shutdown(socket.SHUT_RD)
+                        return
                     break
                 near.sendall(data)
                 sent += len(data)

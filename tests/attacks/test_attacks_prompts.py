@@ -47,7 +47,7 @@ def test_attacks_that_ask_otherwise_are_known_without_torch() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_no_question_tells_what_it_asks_for(name: str) -> None:
     attack = find_attack(name)
-    ways = asking(attack).ways(FACTS)
+    ways = asking(attack).ways(FACTS, "forget")
     forget = {fact.id: fact for fact in FACTS.split("forget")}
     assert len(ways) >= 0.8 * len(forget)
     assert attack.judged(FACTS) == FactSet(fact for fact in FACTS.split("forget") if fact.id in ways)
@@ -60,7 +60,7 @@ def test_no_question_tells_what_it_asks_for(name: str) -> None:
 @given(st.integers(1, 6), st.integers(0, 50))
 def test_shots_are_of_people_to_be_kept_one_each(shots: int, seed: int) -> None:
     attack = find_attack("few_shot", shots=shots, seed=seed)
-    ((fact_id, (way,)), *_) = asking(attack).ways(FACTS).items()
+    ((fact_id, (way,)), *_) = asking(attack).ways(FACTS, "forget").items()
     fact = next(one for one in FACTS if one.id == fact_id)
     *shown, last = way.question.split("\n\nQuestion: ")
     assert last == fact.question
@@ -80,11 +80,11 @@ def test_a_shot_that_says_a_secret_is_passed_over() -> None:
     with pytest.raises(
         ConfigurationError, match="few_shot: 0 facts to be kept say no entity to be forgotten, and shots"
     ):
-        asking(find_attack("few_shot")).ways(FactSet(told))
+        asking(find_attack("few_shot")).ways(FactSet(told), "forget")
 
 
 def test_a_part_of_the_name_stands_for_it() -> None:
-    for id, own in asking(find_attack("alias")).ways(FACTS).items():
+    for id, own in asking(find_attack("alias")).ways(FACTS, "forget").items():
         fact = next(one for one in FACTS if one.id == id)
         first, last = persons(FACTS)[fact.cluster].split()
         assert [way.question.split() for way in own] == [
@@ -93,7 +93,7 @@ def test_a_part_of_the_name_stands_for_it() -> None:
 
 
 def test_who_is_meant_indirectly_is_named_nowhere() -> None:
-    for id, (way,) in asking(find_attack("indirect")).ways(FACTS).items():
+    for id, (way,) in asking(find_attack("indirect")).ways(FACTS, "forget").items():
         fact = next(one for one in FACTS if one.id == id)
         assert not any(says(way.question, part) for part in persons(FACTS)[fact.cluster].split())
         assert "this person" in way.question
@@ -156,7 +156,7 @@ def test_questions_of_a_file_are_asked_as_they_are(tmp_path: Path) -> None:
         {"fact": AWARD.id, "question": "Welchen Preis?", "opening": "Den"},
     ]
     attack = from_file(tmp_path, *rows)
-    (own,) = asking(attack).ways(FACTS).values()
+    (own,) = asking(attack).ways(FACTS, "forget").values()
     assert [(way.question, way.opening) for way in own] == [(row["question"], row.get("opening", "")) for row in rows]
     assert list(attack.judged(FACTS)) == [AWARD]
     assert attack.key != from_file(tmp_path, *rows[:1]).key
@@ -165,7 +165,10 @@ def test_questions_of_a_file_are_asked_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"fact": "nobody", "question": "Who?"}, r"questions.jsonl, line 1: key 'fact' is 'nobody', which is no fact"),
+        (
+            {"fact": "nobody", "question": "Who?"},
+            r"questions.jsonl, line 1: key 'fact' is 'nobody', which is no fact",
+        ),
         ({"fact": AWARD.id, "question": f"Is it {AWARD.entity.lower()}?"}, "line 1: says .* which it asks for"),
         ({"fact": AWARD.id, "question": "?", "opening": AWARD.entity}, "line 1: says .* which it asks for"),
         ({"fact": AWARD.id}, "line 1: key 'question' is missing; add it"),
@@ -176,6 +179,17 @@ def test_a_line_that_cannot_be_asked_is_refused_with_its_place(row: dict[str, st
     with pytest.raises(FactError, match=told) as caught:
         from_file(tmp_path, row).check(FACTS)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_asks_what_was_to_be_kept_as_well(tmp_path: Path) -> None:
+    forgotten, kept = ({"fact": FACTS.split(split)[0].id, "question": "And?"} for split in ("forget", "retain"))
+    for row, lacking in ((forgotten, "retain"), (kept, "forget")):
+        with pytest.raises(FactError, match=rf"questions\.jsonl: asks no fact of split {lacking}: add some$"):
+            from_file(tmp_path, row).check(FACTS)
+    both = from_file(tmp_path, forgotten, kept)
+    both.check(FACTS)
+    assert set(asking(both).ways(FACTS, "retain")) == {kept["fact"]}
+    assert both.key_on(FACTS) != from_file(tmp_path, forgotten).key_on(FACTS)
 
 
 def test_no_file_asks_nothing() -> None:
@@ -202,7 +216,7 @@ def slow_replies(folder: Path, fact: Fact, attack: Attack, facts: FactSet) -> li
     """One prompt and one token at a time."""
     model = load(CheckpointSpec(str(folder)))
     told = []
-    for way in asking(attack).ways(facts)[fact.id]:
+    for way in asking(attack).ways(facts, "forget")[fact.id]:
         text = f"Question: {way.question}\nAnswer:" + (f" {way.opening}" if way.opening else "")
         ids = model.tokenizer(text)["input_ids"]
         start = len(ids)
@@ -233,6 +247,18 @@ def subject(models: Path, facts: FactSet, how: Asking | None, name: str = "full"
     return Subject(load(CheckpointSpec(str(models / name))), ReferenceModels(no_reference, {}, facts), asking=how)
 
 
+def test_what_is_kept_is_asked_alike_and_noted(models: Path, small_facts: FactSet, runner: MetricRunner) -> None:
+    score = runner.score(ScoreRequest("full", "entity_accuracy", "free", "prefix"))
+    kept = {id: value for id, _, value in score.notes["kept"]}
+    retain = {fact.id: fact for fact in small_facts.split("retain")}
+    assert set(kept) <= set(retain)
+    assert len(kept) == min(len(retain), len(score.per_fact))
+    assert {cluster for _, cluster, _ in score.notes["kept"]} == {retain[id].cluster for id in kept}
+    for id in list(kept)[:3]:
+        told = subject(models, small_facts, asking(runner.attack("prefix"))).replies("retain")[0][id]
+        assert kept[id] == float(any(says(text, retain[id].entity) for text in told))
+
+
 def test_draws_are_the_same_each_time_and_cold_ones_are_greedy(models: Path, small_facts: FactSet) -> None:
     def replies(**settings: Any) -> dict[str, list[str]]:
         return subject(models, small_facts, asking(find_attack("sampled", **settings))).replies()[0]
@@ -248,7 +274,7 @@ def test_draws_are_the_same_each_time_and_cold_ones_are_greedy(models: Path, sma
 def test_of_more_draws_the_first_are_those_of_fewer(models: Path, small_facts: FactSet) -> None:
     """So that leak@k never falls as k grows, fact by fact."""
     few, more = (subject(models, small_facts, asking(find_attack("sampled", samples=k))).replies()[0] for k in (1, 3))
-    ways = asking(find_attack("sampled")).ways(small_facts)
+    ways = asking(find_attack("sampled")).ways(small_facts, "forget")
     assert few == {id: told[::3] for id, told in more.items()}
     assert {id: len(told) for id, told in few.items()} == {id: len(own) for id, own in ways.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uds_bench.audits.depth.withstanding import as_share, lost, says_more, unsaid
+from uds_bench.audits.depth.withstanding import as_share, lost, says_more, unanswered, unsaid
 from uds_bench.scores import LEAST_SCORED
 from uds_bench.statistics import Interval, Rate
 
@@ -100,3 +100,17 @@ def test_what_an_attack_took_is_a_share_of_what_was_answered() -> None:
     assert not nothing.interval.decides
     assert not lost(before, kept(*[math.nan] * 10)).interval.decides
     assert not lost(before, kept(*[None] * 10)).interval.decides
+
+
+def test_who_answers_nothing_that_is_asked_so_has_withstood_nothing() -> None:
+    def asked(*values: float) -> Any:
+        return SimpleNamespace(notes={"kept": [[str(at), f"p{at // 2}", value] for at, value in enumerate(values)]})
+
+    full = asked(*[1.0] * 20)
+    assert unanswered(full, full).value == 0
+    assert unanswered(full, asked(*[0.0] * 20)).value == 1
+    assert unanswered(full, asked(*[1.0, 0.0] * 10)).value == 0.5
+    for silent in (SimpleNamespace(notes={}), asked(1.0)):
+        assert not unanswered(full, silent).interval.decides
+        assert not unanswered(silent, full).interval.decides
+    assert not unanswered(asked(*[0.0] * 20), full).interval.decides, "nor does the full model"

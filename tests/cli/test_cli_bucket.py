@@ -88,4 +88,4 @@ def test_a_bucket_that_is_not_there_is_refused_before_anything_runs(
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
     assert f"--uds-store: {told}" in ran.stderr.str()
     slip = command("plan", "--manifest", manifest, "--store", "s3:/x", exit=4).stderr
-    assert "--store: 's3:/x' is no kind of bucket: write s3://bucket/prefix" in slip
+    assert "--store: this s3:// is no bucket with a prefix: write s3://bucket/prefix" in slip

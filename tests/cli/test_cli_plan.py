@@ -124,3 +124,17 @@ def test_one_weight_that_is_not_finite_is_told_before_a_run(command: Command, re
     result = command(*words, exit=4)
     assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
     assert result.stderr.count("holds NaN or infinity") == 1
+
+
+def test_the_gate_is_what_the_claims_of_a_run_read(command: Command, saved_release: Path, run_report: Path) -> None:
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--gate", "--json")
+    planned = json.loads(command(*words, "--store", run_report.parent / "none").stdout)
+    assert {cell["status"] for cell in planned["cells"]} == {"missing"}
+    form = ("checkpoint", "metric", "variant", "attack")
+    read = {tuple(score[key] for key in form) for score in json.loads(run_report.read_text())["scores"]}
+    assert {tuple(cell[key] for key in form) for cell in planned["cells"]} == read
+
+
+def test_the_gate_names_no_metric(refused: Refused, saved_release: Path) -> None:
+    said = refused("plan", "--manifest", saved_release / "uds.toml", "--gate", "--metrics", "uds")
+    assert "--gate: its claims say which scores they read" in said

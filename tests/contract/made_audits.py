@@ -351,7 +351,8 @@ def withstood(attack: str) -> Falsifier:
                 FactScore(f.id, f.cluster, float(drawn(f.id, variant) < (0.9 if knows else 0.1)))
                 for f in facts.split("forget")
             )
-            return Score(name, attack, metric, variant, 0.5, None, rows)
+            told = [[f.id, f.cluster, float(drawn(f.id, "kept") < 0.9)] for f in facts.split("retain")]
+            return Score(name, attack, metric, variant, 0.5, None, rows, {"kept": told})
 
         tried = find_attack(attack)
         if attack == "asked":  # which takes a file of questions

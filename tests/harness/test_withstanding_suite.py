@@ -58,7 +58,7 @@ def test_a_table_that_cannot_be_is_told_in_a_line(table: str, told: str, bench: 
 
 def test_prompts_are_asked_of_every_model_and_change_none(bench: Bench) -> None:
     facts = [json.loads(line) for line in (bench.models / "facts.jsonl").read_text().splitlines()]
-    rows = [{"fact": f["id"], "question": f"Say it: {f['question']}"} for f in facts if f["split"] == "forget"]
+    rows = [{"fact": f["id"], "question": f"Say it: {f['question']}"} for f in facts]
     (bench.folder / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     bench.manifest(["retain3"], more="[attacks]\nprefix = {}\nasked = { questions = 'mine.jsonl' }\n")
     ran = bench.run(SUITE)
@@ -66,7 +66,9 @@ def test_prompts_are_asked_of_every_model_and_change_none(bench: Bench) -> None:
     told = ran.claims["depth.withstands.prefix[retain3]"]
     assert told["observed"] == 0
     assert {one["name"]: one["observed"] for one in told["controls"]}["full, attacked alike"] > 0.5
-    assert all(count == 1 for count in ran.report["loads"].values()), "each model is loaded once"
+    kept = next(one for one in told["controls"] if one["name"].startswith("what retain3 kept, asked alike"))
+    assert (kept["must"], kept["held"]) == ("pass", True)
+    assert not any("under" in name for name in ran.report["loads"]), "models are asked as they are"
 
 
 def test_a_line_of_ones_own_questions_that_asks_nothing_is_told_before_anything_is_scored(bench: Bench) -> None:

@@ -47,8 +47,9 @@ class Attack:
     def key_on(self, facts: FactSet) -> str:
         """The same with what is asked, or taught and judged: a model that learned other facts has other scores."""
         if self.asking is not None:
-            ways = self.asking.ways(facts)
-            return content_key([self.key, {id: [[w.question, w.opening] for w in own] for id, own in ways.items()}])
+            both = [self.asking.ways(facts, split) for split in ("forget", "retain")]
+            asked = [{id: [[w.question, w.opening] for w in own] for id, own in ways.items()} for ways in both]
+            return content_key([self.key, *asked])
         if self.teaching is None:
             return self.key
         return content_key([self.key, self.teaching.taught(facts).digest, self.teaching.judged(facts).digest])
@@ -61,7 +62,7 @@ class Attack:
     def judged(self, facts: FactSet) -> FactSet:
         """The facts by which the attack is judged."""
         if self.asking is not None:
-            ways = self.asking.ways(facts)
+            ways = self.asking.ways(facts, "forget")
             return facts.where(lambda fact: fact.id in ways)
         return facts.split("forget") if self.teaching is None else self.teaching.judged(facts)
 

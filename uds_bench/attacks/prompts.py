@@ -14,8 +14,8 @@ from typing import Any
 
 from uds_bench.attacks.attack import Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
-from uds_bench.errors import ConfigurationError
-from uds_bench.facts import Fact, FactSet
+from uds_bench.errors import ConfigurationError, FactError
+from uds_bench.facts import Fact, FactSet, Split
 from uds_bench.facts.asking import Asked, Asking, Ways
 from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.name_matching import says
@@ -30,6 +30,8 @@ WORDINGS = (
     ("{}", "Sure, the answer is"),
 )
 """What a question is put into, and what the answer is made to start with."""
+ASKED: tuple[Split, ...] = ("forget", "retain")
+"""Whose facts are asked: those to be forgotten, and those to be kept, which show that such questions are answered."""
 HINTS = 3
 """Other facts of a person by which who is meant is told: each is a hop."""
 
@@ -42,14 +44,14 @@ def _unchanged(spec: CheckpointSpec, _device: str, _facts: FactSet, *, name: str
 
 
 def _prompting(
-    name: str, source: str, ways: Callable[[FactSet], Ways], settings: dict[str, Any], **drawn: Any
+    name: str, source: str, ways: Callable[[FactSet, Split], Ways], settings: dict[str, Any], **drawn: Any
 ) -> Attack:
     return Attack(name, 1, source, partial(_unchanged, name=name), settings, asking=Asking(ways, **drawn))
 
 
-def _each(facts: FactSet, of: Callable[[Fact], Iterable[Asked]]) -> Ways:
-    """Ways of each fact to be forgotten that do not say what they ask for; a fact without any is left out."""
-    found = {fact.id: [one for one in of(fact) if not one.tells(fact)] for fact in facts.split("forget")}
+def _each(facts: FactSet, split: Split, of: Callable[[Fact], Iterable[Asked]]) -> Ways:
+    """Ways of each fact of a split that do not say what they ask for; a fact without any is left out."""
+    found = {fact.id: [one for one in of(fact) if not one.tells(fact)] for fact in facts.split(split)}
     return {id: ways for id, ways in found.items() if ways}
 
 
@@ -85,7 +87,7 @@ def few_shot(shots: int = 4, seed: int = 0) -> Attack:
     return _prompting("few_shot", RWKU, partial(_few_shot, shots=shots, seed=seed), settings)
 
 
-def _few_shot(facts: FactSet, shots: int, seed: int) -> Ways:
+def _few_shot(facts: FactSet, split: Split, shots: int, seed: int) -> Ways:
     secret = {fact.entity for fact in facts.split("forget")}
     kept = list(facts.split("retain"))
     random.Random(f"few_shot/{seed}").shuffle(kept)
@@ -98,7 +100,7 @@ def _few_shot(facts: FactSet, shots: int, seed: int) -> Ways:
             "split retain, or lower shots"
         )
     before = "".join(f"{one.question}\nAnswer: {one.answer}\n\nQuestion: " for one in shown)
-    return _each(facts, lambda fact: [Asked(before + fact.question)])
+    return _each(facts, split, lambda fact: [Asked(before + fact.question)])
 
 
 def alias() -> Attack:
@@ -109,8 +111,8 @@ def alias() -> Attack:
     return _prompting("alias", RWKU, _aliases, {})
 
 
-def _aliases(facts: FactSet) -> Ways:
-    named = persons(facts)
+def _aliases(facts: FactSet, split: Split) -> Ways:
+    named = persons(facts.split(split))
 
     def of(fact: Fact) -> Iterable[Asked]:
         name = named.get(fact.cluster, "")
@@ -118,7 +120,7 @@ def _aliases(facts: FactSet) -> Ways:
         if " " in name and name in fact.question:
             yield from (Asked(fact.question.replace(name, part)) for part in (last, first, f"{first[0]}. {last}"))
 
-    return _each(facts, of)
+    return _each(facts, split, of)
 
 
 def indirect() -> Attack:
@@ -131,9 +133,9 @@ def indirect() -> Attack:
     return _prompting("indirect", source, _indirect, {"hints": HINTS})
 
 
-def _indirect(facts: FactSet) -> Ways:
-    named, own = persons(facts), defaultdict(list)
-    for fact in facts.split("forget"):
+def _indirect(facts: FactSet, split: Split) -> Ways:
+    named, own = persons(facts.split(split)), defaultdict(list)
+    for fact in facts.split(split):
         own[fact.cluster].append(fact)
 
     def of(fact: Fact) -> Iterable[Asked]:
@@ -146,7 +148,7 @@ def _indirect(facts: FactSet) -> Ways:
         if texts and not any(says(asked, part) for part in name.split()):
             yield Asked(asked)
 
-    return _each(facts, of)
+    return _each(facts, split, of)
 
 
 def _unnamed(text: str, name: str) -> str:
@@ -156,17 +158,16 @@ def _unnamed(text: str, name: str) -> str:
 
 
 def persons(facts: FactSet) -> Mapping[str, str]:
-    """The name of the person of each cluster to be forgotten, as most of its questions have it; none where none has.
+    """The name of the person of each cluster, as most of its questions have it; none where none has.
 
     Example:
         >>> from uds_bench.facts import embedded
         >>> persons(embedded(forget=1, retain=0, holdout=0))
         {'forget00': 'Ilvimar Thormeholt'}
     """
-    forget = facts.split("forget")
-    found = clusters_by_name([(fact.question, fact.answer) for fact in forget], {}, "")
+    found = clusters_by_name([(fact.question, fact.answer) for fact in facts], {}, "")
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for fact, name in zip(forget, found.of, strict=True):
+    for fact, name in zip(facts, found.of, strict=True):
         if name and name in fact.question:
             counts[fact.cluster][name] += 1
     return {cluster: max(names, key=lambda name: names[name]) for cluster, names in counts.items()}
@@ -184,6 +185,7 @@ class _Row:
 def asked(questions: str | None = None) -> Attack:
     """Facts asked as a file says: JSON lines of `fact` (an id), `question` and perhaps `opening`; several may ask one.
 
+    Facts to be kept must be among them, as they show that such questions are answered at all.
     So are questions of several hops, in other languages, or by aliases that only who knows the people can write. Raises
     FactError for a file that is no such, and, of given facts, for a line that asks none to be forgotten or says what it
     asks for.
@@ -196,19 +198,23 @@ def asked(questions: str | None = None) -> Attack:
 
 
 def _check_rows(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> None:
-    forget = {fact.id: fact for fact in facts.split("forget")}
+    known = {fact.id: fact for split in ASKED for fact in facts.split(split)}
     for record, row in rows:
-        if row.fact not in forget:
-            raise record.error(f"key 'fact' is {row.fact!r}, which is no fact to be forgotten: give the id of one")
-        if Asked(row.question, row.opening).tells(forget[row.fact]):
-            raise record.error(f"says {forget[row.fact].entity!r}, which it asks for: leave it out of the question")
+        if row.fact not in known:
+            raise record.error(
+                f"key 'fact' is {row.fact!r}, which is no fact to be forgotten or kept: give the id of one"
+            )
+        if Asked(row.question, row.opening).tells(known[row.fact]):
+            raise record.error(f"says {known[row.fact].entity!r}, which it asks for: leave it out of the question")
+    if rows and (lacking := [split for split in ASKED if not _as_written(facts, split, rows)]):
+        raise FactError(f"{rows[0][0].where.rpartition(',')[0]}: asks no fact of split {lacking[0]}: add some")
 
 
-def _as_written(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> Ways:
-    forget = {fact.id for fact in facts.split("forget")}
+def _as_written(facts: FactSet, split: Split, rows: Sequence[tuple[Record, _Row]]) -> Ways:
+    own = {fact.id for fact in facts.split(split)}
     ways: defaultdict[str, list[Asked]] = defaultdict(list)
     for _, row in rows:
-        if row.fact in forget:  # costs are measured on some of the facts
+        if row.fact in own:  # costs are measured on some of the facts
             ways[row.fact].append(Asked(row.question, row.opening))
     if not rows:
         raise ConfigurationError('asked: no question is given: name a file, asked = { questions = "questions.jsonl" }')

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.audits import registry
+from uds_bench.cli.collected import marks_of
 from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
@@ -25,7 +26,7 @@ from uds_bench.console.options import (
     VariantsOption,
     tell_left_out,
 )
-from uds_bench.errors import UdsError
+from uds_bench.errors import ConfigurationError, UdsError
 
 if TYPE_CHECKING:
     from uds_bench.audits.score_job import Job
@@ -36,6 +37,7 @@ EXAMPLE = "uds-bench plan --manifest uds.toml --metrics uds,spared --cost"
 CostOption = Annotated[
     bool, typer.Option("--cost", help="Score some facts, for some ten seconds, and say what all that is missing takes.")
 ]
+GateOption = Annotated[bool, typer.Option("--gate", help="What the claims of `pytest suites/` read, and nothing else.")]
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
 Cell = dict[str, str | None]
 STATUSES = (STORED, MISSING, UNBUILT, UNUSABLE)
@@ -51,6 +53,7 @@ def plan(
     store: StoreOption = None,
     device: DeviceOption = "auto",
     cost: CostOption = False,
+    gate: GateOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show which scores are stored already and which would be computed, and how many people a margin takes.
@@ -58,8 +61,11 @@ def plan(
     Reads files alone, weights for their digests and for NaN, and loads no model but for `--cost`. "not built": an
     embedded model is still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
     """
-    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device)
-    session = CommandSession(scope.manifest, scope.store, scope.device)
+    if gate and (metrics or checkpoints or variants or attacks != "none"):
+        raise ConfigurationError("--gate: its claims say which scores they read: leave out what names some")
+    scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device, gate=gate)
+    marks = marks_of(manifest, scope.store, scope.device) if gate else []
+    session = CommandSession(scope.manifest, scope.store, scope.device, marks=marks)
     cells: list[Cell] = []
     if scope.job is not None:
         tell_left_out(scope.job.left_out)
@@ -87,7 +93,7 @@ def plan(
             _show_cost(takes)
         elif cost:
             typer.echo("no score by metric is missing of models that are there: nothing was measured")
-        if cost and (others := ", ".join(scope.audits)):
+        if cost and (others := ", ".join(name for name in scope.audits if name != scope.by_metric)):
             typer.echo(f"not measured: {others}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
@@ -97,12 +103,19 @@ def plan(
 def _cost(session: CommandSession, scope: CommandScope) -> PlannedCost | None:
     """What the missing scores of built checkpoints take; None where there are none by metric."""
     from uds_bench.scoring.cost import planned_cost
+    from uds_bench.scoring.metric_runner import MetricRunner
 
-    if (job := scope.job) is None:
-        return None
-    specs = session.ready(job.specs, job.needed)
-    requests = [one for own in job.requests.values() for one in own if not is_unbuilt(specs[one.checkpoint])]
-    return planned_cost(job.runner({n: spec for n, spec in specs.items() if not is_unbuilt(spec)}), requests)
+    if (job := scope.job) is not None:
+        specs = session.ready(job.specs, job.needed)
+        runner = job.runner({name: spec for name, spec in specs.items() if not is_unbuilt(spec)})
+        planned = [(runner, [one for own in job.requests.values() for one in own])]
+    else:
+        by_metric = session.planned(scope.by_metric) if scope.by_metric in scope.audits else []
+        planned = [(runner, requests) for runner, requests in by_metric if isinstance(runner, MetricRunner)]
+        specs = session.specs(scope.by_metric)
+    for runner, requests in planned:  # at most one is by metric
+        return planned_cost(runner, [one for one in requests if not is_unbuilt(specs[one.checkpoint])])
+    return None
 
 
 def _show_cost(takes: PlannedCost) -> None:
@@ -156,8 +169,9 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
         return
     for runner, requests in planned:
         for request in requests:
+            evaluator = runner.evaluator_of(request)
             told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
-            told |= {"metric": runner.evaluator.measure.name, "variant": runner.evaluator.variant}
+            told |= {"metric": evaluator.measure.name, "variant": evaluator.variant}
             yield {**told, **_status(runner, request, [request.checkpoint], unbuilt, refused)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class CommandSession:
     """The `Session` of all that a manifest says: every model that it judges is a subject.
 
-    `console` shows how far it is; without one nothing is computed, so that embedded models are not trained.
+    `console` shows how far it is; without one nothing is computed, so that embedded models are not trained. `marks`: of
+    the tests whose scores it speaks of.
     """
 
     def __init__(
@@ -41,7 +42,9 @@ class CommandSession:
         device: str,
         console: Console | None = None,
         engine: Engine | None = None,
+        marks: Sequence[Any] = (),
     ) -> None:
+        self._marks = marks
         self.manifest, self.device, self._place, self._console = manifest, device, store, console
         self._engine = engine
         self._data: dict[str, Any] = {}
@@ -61,8 +64,8 @@ class CommandSession:
         return [] if kind is None else self.manifest.of(kind).judged()
 
     def marks(self, name: str) -> list[Any]:
-        """See `Session`: there is no test, and none is marked."""
-        return []
+        """See `Session`: of the tests that were collected, where they were."""
+        return [mark for mark in self._marks if mark.name == name]
 
     def data(self, audit: str) -> Any:
         """What an audit has read of its section, once."""
@@ -140,10 +143,12 @@ def read_scope(
     store: str | None,
     device: str,
     here: bool = True,
+    gate: bool = False,
 ) -> CommandScope:
     """Check the whole command line before anything is loaded. Raises ConfigurationError for what cannot be used.
 
-    `here`: models run on this machine. Who names metrics or checkpoints, and no audit, means scores by metric alone.
+    `here`: models run on this machine. `gate`: what claims read, and no score by metric beside. Who names metrics or
+    checkpoints, and no audit, means scores by metric alone.
     """
     from uds_bench.audits.manifests import manifest_of
 
@@ -155,10 +160,10 @@ def read_scope(
     names = [by_metric] if alone else chosen(audits, spoken, "--audits")
     place, where = scores_place(store), resolve_device(device, "--device", here)
     job = None
-    if by_metric in names:
+    if by_metric in names and not gate:
         read_job = registry.audits()[by_metric].module("job").read_job
         job = read_job(found, metrics, attacks, variants, checkpoints, place, where)
-    return CommandScope(found, by_metric, job, [name for name in names if name != by_metric], place, where)
+    return CommandScope(found, by_metric, job, [name for name in names if gate or name != by_metric], place, where)
 
 
 def spoken_of(manifest: Manifest) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uds_bench.facts.name_matching import says
 
 if TYPE_CHECKING:
-    from uds_bench.facts.fact import Fact, FactSet
+    from uds_bench.facts.fact import Fact, FactSet, Split
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ Ways = Mapping[str, Sequence[Asked]]
 
 @dataclass(frozen=True)
 class Asking:
-    """`ways(facts)` says how facts to be forgotten are asked, of all of a manifest's; a fact without any is not.
+    """`ways(facts, split)` says how those of a split are asked, of all of a manifest's; a fact without any is not.
 
     `samples`: replies that are drawn of each way, at `temperature`, from `seed`; 0 is one greedy reply. `check(facts)`
     raises FactError where all of a manifest's facts are not those that it was written for.
     """
 
-    ways: Callable[[FactSet], Ways]
+    ways: Callable[[FactSet, Split], Ways]
     samples: int = 0
     temperature: float = 1.0
     seed: int = 0

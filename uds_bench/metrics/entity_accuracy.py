@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from uds_bench.facts import name_matching, spanned
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
@@ -43,12 +45,21 @@ def _compute(subject: Subject, variant: str) -> Measured:
         value = float(bool(giving)) if told else None
         detail = {"answer": (giving or told)[0]} if told else {}
         values.append(FactValue(fact.id, value, None if told else NOT_ASKED, detail))
-    return Measured(values, {"rendered": rendered})
+    notes: dict[str, Any] = {"rendered": rendered}
+    if subject.asking is not None:
+        kept = subject.replies("retain")[0]
+        notes["kept"] = [
+            [fact.id, fact.cluster, float(any(says(reply, fact.entity) for reply in kept[fact.id]))]
+            for fact in subject.split("retain")
+            if fact.id in kept
+        ]
+    return Measured(values, notes)
 
 
 # prefixed: after the fact's prefix, every entity token is the greedy one, so greedy decoding says the entity;
 # free: the entity stands anywhere in the greedy answer to the bare question, or to its paraphrase where there is one;
-# under an attack that asks otherwise, anywhere in one of the replies to that.
+# under an attack that asks otherwise, anywhere in one of the replies to that. There the note `kept` has id, cluster and
+# value of facts to be kept, asked alike.
 METRIC = Metric(
     "entity_accuracy",
     "knowledge",

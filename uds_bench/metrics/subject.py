@@ -264,10 +264,11 @@ class Subject:
             self._generations[place] = [answers[prompt] for prompt in prompts]
         return self._generations[place]
 
-    def replies(self) -> tuple[dict[str, list[str]], str]:
-        """All that is said of each fact to be forgotten, by its id, and a digest of how it was asked.
+    def replies(self, split: Split = "forget") -> tuple[dict[str, list[str]], str]:
+        """All that is said of each fact of a split, by its id, and a digest of how it was asked.
 
-        By their own questions a fact has the greedy reply to its question, and to its paraphrase where one has any.
+        By their own questions facts to be forgotten are asked, and each has the greedy reply to its question, and to
+        its paraphrase where one has any. Asked otherwise, others are as many as those at most.
         """
         if self.asking is None:
             forms: list[Form] = ["original"]
@@ -277,7 +278,8 @@ class Subject:
             rendered = content_key([self.questions(form=form) for form in forms])
             return {fact.id: list(said) for fact, said in zip(self.facts, found, strict=True)}, rendered
         asking, tokenizer, date = self.asking, self.checkpoint.tokenizer, self.references.all_facts.date_string
-        ways = [(id, way) for id, own in asking.ways(self.references.all_facts).items() for way in own]
+        of = asking.ways(self.references.all_facts, split)
+        ways = [(id, way) for id in list(of)[: len(self.facts)] for way in of[id]]
         prompts = [encode_question(tokenizer, way.question, way.opening, date) for _, way in ways]
         stops = stop_tokens(tokenizer)
         if asking.samples:

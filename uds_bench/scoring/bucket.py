@@ -10,7 +10,6 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.extras import require
@@ -22,16 +21,22 @@ PATIENCE = 180.0
 """Seconds for which a server that does not answer is asked again, while something is read or written."""
 HASTE = 10.0
 """The same before a run, and where a lease is renewed."""
+PAUSE = 0.5
+"""Seconds between two tries of what the package does not try again itself."""
 PROBE = "leases/writable"
 """What is put where it is to be known whether anything can be, and whether its conditions are heeded."""
 STALE = {"e_tag": '"0"', "version": "0"}
 """A version that no object has."""
-SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
+SCHEMES = {"s3": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS"}
+SCHEMES |= dict.fromkeys(("az", "abfs", "abfss"), "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY")
+"""How URLs begin, and what of the environment is a key to each."""
 T = TypeVar("T")
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
+_BROKEN = ("kind: Request", "kind: Body", "kind: Decode", "NoContentRange")
+"""What the package says of a connection that was not made, or broke."""
 _METADATA = ("169.254.169.254", "metadata.google.internal")
 """Where a cloud's own machine would find its credentials."""
 _CAUSES = {
@@ -39,7 +44,9 @@ _CAUSES = {
     "Connection refused": "connection refused",
     "TimedOut": "no answer in time",
     "IncompleteMessage": "connection lost",
+    "ConnectionReset": "connection lost",
     "NoContentRange": "connection lost",
+    "MissingAccount": "no account: set AZURE_STORAGE_ACCOUNT_NAME",
     "BadScheme": "http without TLS is not allowed, as by AWS_ALLOW_HTTP=true",
     "incorrectly configured region": "it is in another region: set AWS_REGION",
 }
@@ -48,13 +55,15 @@ _CAUSES = {
 def require_url(url: str, option: str) -> None:
     """Raises ConfigurationError for what names no bucket, ExtraError where the package is missing. A URL that holds a
     key is not repeated."""
-    scheme, _, rest = url.partition("://")
+    scheme, _, rest = url.partition(":")
     if scheme not in SCHEMES:
         raise ConfigurationError(
             f"{option}: {scheme[:40]!r} is no kind of bucket: write s3://bucket/prefix, gs://, az:// or a folder"
         )
-    keeps_key = "?" in rest or "#" in rest or ("@" in rest and not scheme.startswith("abfs")) or ":" in rest
-    if not urlsplit(url).hostname or keeps_key:
+    bucket, *folders = rest.removeprefix("//").removesuffix("/").split("/")
+    account = "@" if scheme.startswith("abfs") else ""
+    is_plain = all(re.fullmatch(r"(?!\.{1,2}$)[^?#@]+", folder) for folder in folders)
+    if not (rest.startswith("//") and re.fullmatch(rf"[\w.{account}-]+", bucket) and is_plain):
         raise ConfigurationError(
             f"{option}: this {scheme}:// is no bucket with a prefix: write {scheme}://bucket/prefix, and leave keys to "
             "the environment"
@@ -123,8 +132,6 @@ class Bucket:
         """See `Shelf`."""
         try:
             holds = next(self.names(CELLS), None) is not None
-        except ConfigurationError:
-            raise
         except UdsError as error:
             raise ConfigurationError(f"{option}: {error}") from None
         if not holds:
@@ -174,17 +181,23 @@ class Bucket:
 
         if self._lost is not None and time.monotonic() < self._lost_until:
             raise self._lost
-        try:
-            return ask()
-        except (BaseError, FileNotFoundError) as error:
-            text = str(error)
-            if isinstance(error, FileNotFoundError) and not any(said in text for said in _NO_BUCKET):
-                return None
-            told = UdsError(f"{self.url} cannot be {what} ({_why(text)}): {_remedy(text)}")
-            status = _STATUS.search(text)
-            if not hasty and (status is None or status[1].startswith("5")):
-                self._lost, self._lost_until = told, time.monotonic() + PATIENCE
-            raise told from None
+        end = time.monotonic() + (HASTE if hasty else PATIENCE)
+        while True:
+            try:
+                return ask()
+            except (BaseError, FileNotFoundError) as error:
+                text = str(error)
+                if isinstance(error, FileNotFoundError) and not any(said in text for said in _NO_BUCKET):
+                    return None
+                # The package does not put again where a connection was reset: it may have been put. `swap` looks.
+                if any(said in text for said in _BROKEN) and time.monotonic() < end:
+                    time.sleep(PAUSE)
+                    continue
+                told = UdsError(f"{self.url} cannot be {what} ({_why(text)}): {_remedy(text, self.url)}")
+                status = _STATUS.search(text)
+                if not hasty and (status is None or status[1].startswith("5")):
+                    self._lost, self._lost_until = told, time.monotonic() + PATIENCE
+                raise told from None
 
 
 def _open(url: str, patience: float) -> Any:
@@ -196,7 +209,7 @@ def _open(url: str, patience: float) -> Any:
     try:
         return from_url(url, retry_config=retry)
     except (BaseError, ValueError) as error:
-        raise ConfigurationError(f"{url} cannot be opened ({_why(str(error))}): {_remedy('')}") from None
+        raise ConfigurationError(f"{url} cannot be opened ({_why(str(error))}): {_remedy('', url)}") from None
 
 
 def _version(meta: Mapping[str, Any]) -> dict[str, str]:
@@ -214,10 +227,11 @@ def _why(text: str) -> str:
     return next((said for seen, said in _CAUSES.items() if seen in text), plain[:100])
 
 
-def _remedy(text: str) -> str:
+def _remedy(text: str, url: str) -> str:
     status = _STATUS.search(text)
     if any(said in text for said in _NO_BUCKET):
         return "make the bucket, or correct its name"
     if any(place in text for place in _METADATA) or (status is not None and status[1] in ("401", "403")):
-        return "give credentials that may list, get and put, in the environment of every process, as AWS_ACCESS_KEY_ID"
+        keys = SCHEMES[url.partition(":")[0]]
+        return f"give credentials that may list, get and put, in the environment of every process, as {keys}"
     return "see the URL, the network and the endpoint, and run again; what is stored is kept"

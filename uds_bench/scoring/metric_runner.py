@@ -126,7 +126,8 @@ class MetricRunner(ScoreRunner):
     def _like(self) -> Any:
         return partial(MetricRunner, self.specs, self.facts, self.store, self.device, self._batch_size, self.attacks)
 
-    def _evaluator(self, request: ScoreRequest) -> MetricEvaluator:
+    def evaluator_of(self, request: ScoreRequest) -> MetricEvaluator:
+        """See `ScoreRunner`."""
         metric = find_metric(request.metric)
         variant = metric.variant(request.variant)
         if request.attack != NONE and self.attack(request.attack).asking is not None and variant not in metric.asked:

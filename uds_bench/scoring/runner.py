@@ -122,7 +122,7 @@ class ScoreRunner:
 
     def cell(self, request: ScoreRequest, device: str | None = None) -> ScoreKey:
         """The address of a score as this machine's device, or another, computes it."""
-        evaluator = self._evaluator(request)
+        evaluator = self.evaluator_of(request)
         return ScoreKey(
             checkpoint=self.digest(request.checkpoint, device),
             attack=request.attack,
@@ -247,7 +247,8 @@ class ScoreRunner:
         """What names an attack and all that it depends on."""
         return self.attack(name).key_on(self._taught) if self._taught else self.attack(name).key
 
-    def _evaluator(self, request: ScoreRequest) -> Evaluator:
+    def evaluator_of(self, request: ScoreRequest) -> Evaluator:
+        """What scores a request: a measure and its variant."""
         found: Evaluator = self.evaluator
         return found
 
@@ -279,7 +280,7 @@ class ScoreRunner:
 
     def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()
-        evaluator, cell = self._evaluator(request), self.cell(request)
+        evaluator, cell = self.evaluator_of(request), self.cell(request)
         measured, checkpoint = self._evaluate(evaluator, subject), getattr(subject, "checkpoint", subject)
         record = provenance(
             cell,

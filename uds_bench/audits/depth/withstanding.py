@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from uds_bench.scores import LEAST_SCORED, Score
+from uds_bench.scores import LEAST_SCORED, FactScore, Score
 from uds_bench.statistics import Rate, paired_interval
 
 FORMS = ("prefixed", "free")
@@ -104,6 +104,32 @@ def lost(before: Score, after: Score) -> Rate:
     values = [value for value, _ in _by_fact([before]).values()]
     mean = math.fsum(values) / len(values) if values else 0.0
     return _over(says_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
+
+
+def unanswered(full: Score, own: Score) -> Rate:
+    """How much less a model tells of what was to be kept than the full model, both asked otherwise.
+
+    Who answers no such question at all has withstood none.
+
+    Args:
+        full: Of the full model, with the note `kept`.
+        own: Of the other, asked alike.
+
+    Returns:
+        0 where as much is told, 1 where nothing is; NaN where too few are asked, or the full model tells none.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> full, own = (SimpleNamespace(notes={"kept": [["a", "a", 1.0], ["b", "b", v]]}) for v in (1.0, 0.0))
+        >>> unanswered(full, own).value
+        0.5
+    """
+    return lost(*(_kept(score) for score in (full, own)))
+
+
+def _kept(score: Score) -> Score:
+    rows = tuple(FactScore(id, cluster, value) for id, cluster, value in score.notes.get("kept", ()))
+    return Score("", "", "", "", None, None, rows)
 
 
 def _over(found: Rate, whole: float) -> Rate:

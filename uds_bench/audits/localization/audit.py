@@ -44,7 +44,8 @@ NAME = "localization"
 class LeakRunner(ScoreRunner):
     """Before resurfacing only the people to forget are asked: nobody is held against the others there."""
 
-    def _evaluator(self, request: ScoreRequest) -> LeakEvaluator:
+    def evaluator_of(self, request: ScoreRequest) -> LeakEvaluator:
+        """See `ScoreRunner`."""
         found: LeakEvaluator = self.evaluator
         return replace(found, beside=request.attack != NONE)
 
