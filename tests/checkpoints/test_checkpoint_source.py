@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from uds_bench.checkpoints import CheckpointSpec, load, resolve, shape
+from uds_bench.checkpoints.source import read_config
 from uds_bench.errors import CheckpointError
 
 
@@ -182,3 +183,16 @@ def test_only_the_weights_in_use_are_fetched() -> None:
         files + others, allow_patterns=list(source._FETCHED), ignore_patterns=list(source._SKIPPED)
     )
     assert list(kept) == files
+
+
+def test_a_configuration_is_read_again_once_its_file_has_changed(tmp_path: Path) -> None:
+    text = '{"model_type": "gpt2", "n_layer": %d, "n_embd": 8}'
+    (tmp_path / "config.json").write_text(text % 2)
+    first = read_config(tmp_path)
+    first.n_layer = 7  # nobody else's
+    assert read_config(tmp_path).n_layer == 2
+    (tmp_path / "config.json").write_text(text % 12)
+    assert read_config(tmp_path).n_layer == 12
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(CheckpointError, match="not a model configuration"):
+        read_config(tmp_path)

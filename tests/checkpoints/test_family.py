@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints import CheckpointSpec, family
 from uds_bench.checkpoints.anatomy import FamilyError
 from uds_bench.checkpoints.family import MOST_WEIGHTS, require_readable, shrunk, tried
 
@@ -69,3 +69,13 @@ def test_only_the_decoder_has_layers_that_can_be_taken_for_blocks() -> None:
     found = shrunk(transformers.Gemma3Config())
     assert found["text_config"]["num_hidden_layers"] == 3
     assert found["vision_config"]["num_hidden_layers"] == 1
+
+
+def test_copies_in_other_folders_are_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Any] = []
+    monkeypatch.setattr(family, "tried", lambda config: built.append(config) or "")
+    monkeypatch.setattr(family, "_refusals", {})
+    for name in ("one", "two", "three"):
+        transformers.LlamaConfig(hidden_size=64, num_attention_heads=4).save_pretrained(tmp_path / name)
+        require_readable(CheckpointSpec(str(tmp_path / name)))
+    assert len(built) == 1

@@ -49,7 +49,7 @@ def _refusal(config: Any) -> str:
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         return f"family {config.model_type} is not supported: it writes no text by itself: use a causal language model"
     try:
-        values = shrunk(config)
+        values = shrunk(config) | {"_name_or_path": ""}  # where it lies changes nothing
         key = json.dumps([config.model_type, values], sort_keys=True, default=str)
         if key not in _refusals:
             _refusals[key] = tried(type(config).from_dict(values))

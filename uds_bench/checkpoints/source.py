@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -190,6 +193,16 @@ def shape(spec: CheckpointSpec) -> Shape:
 
 def read_config(folder: Path) -> Any:
     """HF's configuration of `folder`; code that comes with a checkpoint is never run."""
+    path = folder / "config.json"
+    with suppress(OSError):
+        written = path.stat()
+        return deepcopy(_read_config(folder, written.st_mtime_ns, written.st_size, written.st_ino))
+    return _read_config(folder)
+
+
+@lru_cache(maxsize=4096)
+def _read_config(folder: Path, *_written: int) -> Any:
+    """The same, kept as long as its file is as it was written: a plan asks for each several times."""
     path = folder / "config.json"
     try:
         raw = load_json(path.read_text(encoding="utf-8"))

@@ -182,7 +182,10 @@ def is_unbuilt(spec: CheckpointSpec) -> bool:
 
 
 def _trained(spec: CheckpointSpec) -> CheckpointSpec | None:
-    from uds_bench.zoo import cache
+    if not is_unbuilt(spec):
+        return None
 
-    folder = cache.folder(default_cache(), plain(spec.model)) if is_unbuilt(spec) else None
-    return replace(spec, model=str(folder)) if folder is not None and cache.is_whole(folder) else None
+    from uds_bench.zoo import cache  # takes seconds to import
+
+    folder = cache.folder(default_cache(), plain(spec.model))
+    return replace(spec, model=str(folder)) if cache.is_whole(folder) else None
