@@ -61,3 +61,11 @@ def test_classifiers_name_every_python_and_system_that_is_tried() -> None:
     assert told["requires-python"] == f">={tried[0]}"
     systems = {"ubuntu-latest": "Operating System :: POSIX :: Linux"}
     assert [line for line in told["classifiers"] if line.startswith("Operating")] == [systems[job["runs-on"]]]
+
+
+def test_the_oldest_transformers_that_is_taken_is_run() -> None:
+    taken = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    (floor,) = (re.search(r">=([\d.]+)", one)[1] for one in taken if one.startswith("transformers"))  # type: ignore[index]
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    assert f"transformers=={floor}.0 " in tox["testenv:oldest"]["commands_pre"]
