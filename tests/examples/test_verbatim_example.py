@@ -1,11 +1,8 @@
 """The example of an audit outside the package: one folder, one line of entry points, and it is everywhere."""
 
 import json
-import os
 import re
-import sys
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,30 +23,8 @@ SUITE = FOLDER / "suite" / "test_verbatim.py"
 
 
 @pytest.fixture
-def installed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """The example as pip would install it, for this process and those below: its package, and the entry points of its
-    pyproject.toml as metadata."""
-    project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
-    info = bench.folder / "site" / f"uds_verbatim-{project['version']}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = [
-        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in points.items())
-        for group, points in project["entry-points"].items()
-    ]
-    (info / "entry_points.txt").write_text("".join(lines))
-    known = [str(FOLDER), str(info.parent), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, known)))
-    monkeypatch.setattr(sys, "path", [*known[:2], *sys.path])
-    forget_audits()
-    yield bench
-    forget_audits()
-
-
-def forget_audits() -> None:
-    """What is installed is looked up anew."""
-    for found in (registry.audits, registry.claims, registry.owners):
-        found.cache_clear()
+def installed(install: Callable[[Path], Bench]) -> Bench:
+    return install(FOLDER)
 
 
 def passages(bench: Bench) -> Path:
