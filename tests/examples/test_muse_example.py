@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from audit_samples import sample
+from families import tiny_tokenizer
 from small_models import fit
 from small_runs import Bench, Ran
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -237,6 +238,24 @@ def test_a_hundred_texts_like_those_of_retraining_are_clear_of_the_bounds() -> N
     leak = rates.privacy_leak(rows(like, labels), rows([v + 0.002 * (at % 3) for at, v in enumerate(base)], labels))
     assert leak.interval.decides
     assert -1 < leak.interval.low < leak.interval.high < 1
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("said", ["A\n\nQuestion: B", "A\nQuestion B", "A. Question: B\n\nC", "Question: B", "A\nB"])
+def test_a_reply_ends_where_muse_ends_it(said: str) -> None:
+    wanted = said
+    for word in ("\n\n", "\nQuestion", "Question:"):
+        wanted = wanted.split(word)[0]
+    assert importlib.import_module("uds_muse.rates").answer_of(said) == wanted
+
+
+@pytest.mark.usefixtures("alone")
+def test_spaces_are_cleaned_up_as_in_muse() -> None:
+    """As transformers did for all tokenizers when MUSE was written: words that were parted are one to ROUGE."""
+    tokenizer = tiny_tokenizer()
+    ids = tokenizer("it did n't end .", add_special_tokens=False)["input_ids"]
+    assert "n't" in tokenizer.decode(ids), "the tokenizer cannot spell it"
+    assert importlib.import_module("uds_muse.evaluator")._words(tokenizer, ids).strip() == "it didn't end."
 
 
 @pytest.mark.usefixtures("alone")
