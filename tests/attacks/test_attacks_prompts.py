@@ -28,7 +28,7 @@ from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 FACTS = embedded(forget=4, retain=6, holdout=0)
-BUILT_IN = tuple(name for name in PROMPTS if name != "asked")
+BUILT_IN = tuple(name for name in PROMPTS if name != "own_questions")
 
 
 def asking(attack: Attack) -> Asking:
@@ -147,7 +147,7 @@ AWARD = next(fact for fact in FACTS.split("forget") if fact.kind == "award")
 def from_file(folder: Path, *rows: dict[str, str]) -> Attack:
     file = folder / "questions.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return find_attack("asked", questions=str(file))
+    return find_attack("own_questions", questions=str(file))
 
 
 def test_questions_of_a_file_are_asked_as_they_are(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_a_file_asks_what_was_to_be_kept_as_well(tmp_path: Path) -> None:
 
 
 def test_no_file_asks_nothing() -> None:
-    with pytest.raises(ConfigurationError, match="asked: no question is given: name a file"):
-        find_attack("asked").judged(FACTS)
+    with pytest.raises(ConfigurationError, match="own_questions: no question is given: name a file"):
+        find_attack("own_questions").judged(FACTS)
 
 
 # ---- what is replied

@@ -16,7 +16,7 @@ from uds_bench.attacks.attack import Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts import Fact, FactSet, Split
-from uds_bench.facts.asking import Asked, Asking, Ways
+from uds_bench.facts.asking import Asking, Ways, Wording
 from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.name_matching import says
 from uds_bench.facts.records import Record, read_records
@@ -49,7 +49,7 @@ def _prompting(
     return Attack(name, 1, source, partial(_unchanged, name=name), settings, asking=Asking(ways, **drawn))
 
 
-def _each(facts: FactSet, split: Split, of: Callable[[Fact], Iterable[Asked]]) -> Ways:
+def _each(facts: FactSet, split: Split, of: Callable[[Fact], Iterable[Wording]]) -> Ways:
     """Ways of each fact of a split that do not say what they ask for; a fact without any is left out."""
     found = {fact.id: [one for one in of(fact) if not one.tells(fact)] for fact in facts.split(split)}
     return {id: ways for id, ways in found.items() if ways}
@@ -60,10 +60,10 @@ def reworded() -> Attack:
     return _prompting("reworded", RWKU, partial(_each, of=_reworded), {})
 
 
-def _reworded(fact: Fact) -> Iterable[Asked]:
-    yield from ([] if fact.paraphrased_question is None else [Asked(fact.paraphrased_question)])
-    yield Asked(fact.question.lower())
-    yield from (Asked(wording.format(fact.question), opening) for wording, opening in WORDINGS)
+def _reworded(fact: Fact) -> Iterable[Wording]:
+    yield from ([] if fact.paraphrased_question is None else [Wording(fact.paraphrased_question)])
+    yield Wording(fact.question.lower())
+    yield from (Wording(wording.format(fact.question), opening) for wording, opening in WORDINGS)
 
 
 def prefix() -> Attack:
@@ -71,8 +71,8 @@ def prefix() -> Attack:
     return _prompting("prefix", RWKU, partial(_each, of=_begun), {})
 
 
-def _begun(fact: Fact) -> Iterable[Asked]:
-    return [Asked(fact.question, fact.prefix)] if fact.prefix.strip() else []
+def _begun(fact: Fact) -> Iterable[Wording]:
+    return [Wording(fact.question, fact.prefix)] if fact.prefix.strip() else []
 
 
 def few_shot(shots: int = 4, seed: int = 0) -> Attack:
@@ -100,7 +100,7 @@ def _few_shot(facts: FactSet, split: Split, shots: int, seed: int) -> Ways:
             "split retain, or lower shots"
         )
     before = "".join(f"{one.question}\nAnswer: {one.answer}\n\nQuestion: " for one in shown)
-    return _each(facts, split, lambda fact: [Asked(before + fact.question)])
+    return _each(facts, split, lambda fact: [Wording(before + fact.question)])
 
 
 def alias() -> Attack:
@@ -114,11 +114,11 @@ def alias() -> Attack:
 def _aliases(facts: FactSet, split: Split) -> Ways:
     named = persons(facts.split(split))
 
-    def of(fact: Fact) -> Iterable[Asked]:
+    def of(fact: Fact) -> Iterable[Wording]:
         name = named.get(fact.cluster, "")
         first, last = name.partition(" ")[0], name.rpartition(" ")[2]
         if " " in name and name in fact.question:
-            yield from (Asked(fact.question.replace(name, part)) for part in (last, first, f"{first[0]}. {last}"))
+            yield from (Wording(fact.question.replace(name, part)) for part in (last, first, f"{first[0]}. {last}"))
 
     return _each(facts, split, of)
 
@@ -138,7 +138,7 @@ def _indirect(facts: FactSet, split: Split) -> Ways:
     for fact in facts.split(split):
         own[fact.cluster].append(fact)
 
-    def of(fact: Fact) -> Iterable[Asked]:
+    def of(fact: Fact) -> Iterable[Wording]:
         name = named.get(fact.cluster, "")
         if not name or name not in fact.question:
             return
@@ -146,7 +146,7 @@ def _indirect(facts: FactSet, split: Split) -> Ways:
         texts = [text for text in others if not says(text, fact.entity)][:HINTS]
         asked = " ".join(_unnamed(text, name) for text in (*texts, fact.question))
         if texts and not any(says(asked, part) for part in name.split()):
-            yield Asked(asked)
+            yield Wording(asked)
 
     return _each(facts, split, of)
 
@@ -182,7 +182,7 @@ class _Row:
     opening: str = ""
 
 
-def asked(questions: str | None = None) -> Attack:
+def own_questions(questions: str | None = None) -> Attack:
     """Facts asked as a file says: JSON lines of `fact` (an id), `question` and perhaps `opening`; several may ask one.
 
     Facts to be kept must be among them, as they show that such questions are answered at all.
@@ -194,7 +194,7 @@ def asked(questions: str | None = None) -> Attack:
     rows = [(record, record.fill(_Row)) for record in records]
     settings = {"questions": content_key([[row.fact, row.question, row.opening] for _, row in rows]) if rows else None}
     how = {"check": partial(_check_rows, rows=rows)}
-    return _prompting("asked", "questions of one's own", partial(_as_written, rows=rows), settings, **how)
+    return _prompting("own_questions", "questions of one's own", partial(_as_written, rows=rows), settings, **how)
 
 
 def _check_rows(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> None:
@@ -204,7 +204,7 @@ def _check_rows(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> None:
             raise record.error(
                 f"key 'fact' is {row.fact!r}, which is no fact to be forgotten or kept: give the id of one"
             )
-        if Asked(row.question, row.opening).tells(known[row.fact]):
+        if Wording(row.question, row.opening).tells(known[row.fact]):
             raise record.error(f"says {known[row.fact].entity!r}, which it asks for: leave it out of the question")
     if rows and (lacking := [split for split in ASKED if not _as_written(facts, split, rows)]):
         raise FactError(f"{rows[0][0].where.rpartition(',')[0]}: asks no fact of split {lacking[0]}: add some")
@@ -212,12 +212,14 @@ def _check_rows(facts: FactSet, rows: Sequence[tuple[Record, _Row]]) -> None:
 
 def _as_written(facts: FactSet, split: Split, rows: Sequence[tuple[Record, _Row]]) -> Ways:
     own = {fact.id for fact in facts.split(split)}
-    ways: defaultdict[str, list[Asked]] = defaultdict(list)
+    ways: defaultdict[str, list[Wording]] = defaultdict(list)
     for _, row in rows:
         if row.fact in own:  # costs are measured on some of the facts
-            ways[row.fact].append(Asked(row.question, row.opening))
+            ways[row.fact].append(Wording(row.question, row.opening))
     if not rows:
-        raise ConfigurationError('asked: no question is given: name a file, asked = { questions = "questions.jsonl" }')
+        raise ConfigurationError(
+            'own_questions: no question is given: name a file, own_questions = { questions = "questions.jsonl" }'
+        )
     return ways
 
 
@@ -236,5 +238,5 @@ def sampled(samples: int = 16, temperature: float = 1.0, seed: int = 0) -> Attac
     return _prompting("sampled", "leak@k (Reisizadeh et al. 2025)", partial(_each, of=_plainly), settings, **settings)
 
 
-def _plainly(fact: Fact) -> Iterable[Asked]:
-    return [Asked(text) for text in (fact.question, fact.paraphrased_question) if text is not None]
+def _plainly(fact: Fact) -> Iterable[Wording]:
+    return [Wording(text) for text in (fact.question, fact.paraphrased_question) if text is not None]

@@ -28,7 +28,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "few_shot": prompts.few_shot,
     "alias": prompts.alias,
     "indirect": prompts.indirect,
-    "asked": prompts.asked,
+    "own_questions": prompts.own_questions,
     "sampled": prompts.sampled,
 }
 

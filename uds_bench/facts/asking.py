@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Wording:
     """A question, and words that the answer is made to start with."""
 
     question: str
@@ -24,7 +24,7 @@ class Asked:
         return says(f"{self.question} {self.opening}", fact.entity)
 
 
-Ways = Mapping[str, Sequence[Asked]]
+Ways = Mapping[str, Sequence[Wording]]
 """By id of a fact, each way in which it is asked."""
 
 

@@ -53,7 +53,7 @@ class FewShot(Prompt):
     seed: int | None = None
 
 
-class Asked(Prompt):
+class OwnQuestions(Prompt):
     """`questions`: a file of them, JSON lines of `fact`, `question` and perhaps `opening`."""
 
     questions: File

@@ -70,5 +70,5 @@ METRIC = Metric(
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),
     counts_choices=True,
-    asked=frozenset({"free"}),
+    askable=frozenset({"free"}),
 )

@@ -102,8 +102,8 @@ class Metric(Measure):
 
     `variants`: named forms, the first is the default. `splits`: whose facts the values are of. `reads`: metrics whose
     values on the retain model it uses. `texts`: by variant, splits that are read beside those of the values.
-    `of`: the facts that it has values of, where they are not all of its splits. `asked`: variants that read the replies
-    to whatever facts are asked by; others are not read under an attack that asks otherwise.
+    `of`: the facts that it has values of, where they are not all of its splits. `askable`: variants that read the
+    replies to whatever facts are asked by; others are not read under an attack that asks otherwise.
     """
 
     compute: Callable[[Subject, str], Measured] = field(kw_only=True)
@@ -114,7 +114,7 @@ class Metric(Measure):
     reversed: frozenset[str] = frozenset()
     texts: Mapping[str, tuple[Split, ...]] = field(default_factory=dict)
     of: Callable[[FactSet], FactSet] | None = None
-    asked: frozenset[str] = frozenset()
+    askable: frozenset[str] = frozenset()
 
     def direction_of(self, variant: str) -> Direction:
         """What a higher value of this variant means."""

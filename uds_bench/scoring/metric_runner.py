@@ -130,7 +130,7 @@ class MetricRunner(ScoreRunner):
         """See `ScoreRunner`."""
         metric = find_metric(request.metric)
         variant = metric.variant(request.variant)
-        if request.attack != NONE and self.attack(request.attack).asking is not None and variant not in metric.asked:
+        if request.attack != NONE and self.attack(request.attack).asking is not None and variant not in metric.askable:
             raise ConfigurationError(
                 f"{request.attack} asks facts in other words, which {metric.name}[{variant}] does not read: "
                 "entity_accuracy[free] does"

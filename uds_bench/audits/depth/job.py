@@ -45,8 +45,8 @@ def read_job(
 def _forms(metric: Metric, is_prompt: bool, every: bool, named: bool) -> Iterable[str]:
     """The variants that are scored: of what is asked otherwise, those that read it; a metric that has none of these is
     refused where somebody names it."""
-    if is_prompt and (metric.asked or not named):
-        return [variant for variant in metric.variants if variant in metric.asked]
+    if is_prompt and (metric.askable or not named):
+        return [variant for variant in metric.variants if variant in metric.askable]
     return metric.variants[: None if every else 1]
 
 

@@ -12,8 +12,8 @@ from uds_bench.errors import FactError
 from uds_bench.facts.chat import require_date
 from uds_bench.manifest import locate
 from uds_bench.manifest.attack_tables import (
-    Asked,
     FewShot,
+    OwnQuestions,
     Prompt,
     Quantize,
     Relearn,
@@ -100,11 +100,11 @@ class Attacks(Table):
     few_shot: FewShot | None = None
     alias: Prompt | None = None
     indirect: Prompt | None = None
-    asked: Asked | None = None
+    own_questions: OwnQuestions | None = None
     sampled: Sampled | None = None
 
 
-PROMPTS = ("reworded", "prefix", "few_shot", "alias", "indirect", "asked", "sampled")
+PROMPTS = ("reworded", "prefix", "few_shot", "alias", "indirect", "own_questions", "sampled")
 """The attacks that leave checkpoints as they are and ask otherwise."""
 CHANGES = tuple(name for name in Attacks.model_fields if name not in PROMPTS)
 """The attacks that change checkpoints."""
