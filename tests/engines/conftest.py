@@ -12,6 +12,12 @@ import pytest
 from made_cells import started, stored, wait_until
 
 
+@pytest.fixture(autouse=True)
+def runs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of one run of xdist tell each other what failed: here each runner is a run by itself."""
+    monkeypatch.delenv("PYTEST_XDIST_TESTRUNUID", raising=False)
+
+
 @pytest.fixture
 def killed() -> Callable[..., None]:
     """A run that is killed so often, at points drawn, and begun again: nothing is lost, and nothing stored is made

@@ -160,7 +160,8 @@ class Failures:
         self.known[checkpoint] = error
         if self._folder is not None:
             row = [checkpoint, str(error), isinstance(error, CheckpointError)]
-            write_atomic(self._folder / content_key(checkpoint), canonical(row))
+            with suppress(OSError):  # on a disk that is full, each finds it by itself
+                write_atomic(self._folder / content_key(checkpoint), canonical(row))
 
     def raise_if(self, checkpoint: str) -> None:
         """Raise the error that this checkpoint, or score, met before, in whichever process."""
