@@ -355,7 +355,7 @@ def withstood(attack: str) -> Falsifier:
             return Score(name, attack, metric, variant, 0.5, None, rows, {"kept": told})
 
         tried = find_attack(attack)
-        if attack == "asked":  # which takes a file of questions
+        if attack == "own_questions":  # which takes a file of questions
             tried = replace(find_attack("sampled"), name=attack)
         audit = SimpleNamespace(
             score=score,
