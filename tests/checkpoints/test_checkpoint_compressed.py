@@ -74,7 +74,6 @@ def configure(folder: Path, **values: Any) -> None:
 
 @pytest.mark.parametrize("form", BITS)
 def test_codes_are_the_weights_that_they_stand_for(form: str, llama: Path) -> None:
-    pytest.importorskip("compressed_tensors")
     meant = compress(llama, form)
     spec = CheckpointSpec(str(llama))
     assert preflight({"npo": spec}, ["npo"]) == {}
@@ -89,7 +88,6 @@ def test_codes_are_the_weights_that_they_stand_for(form: str, llama: Path) -> No
 
 
 def test_a_scale_that_is_no_number_is_named(llama: Path) -> None:
-    pytest.importorskip("compressed_tensors")
     compress(llama, "int-quantized")
     stored = load_file(llama / "model.safetensors")
     stored["model.layers.0.mlp.up_proj.weight_scale"][0] = torch.nan

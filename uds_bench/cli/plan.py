@@ -113,9 +113,10 @@ def _cost(session: CommandSession, scope: CommandScope) -> PlannedCost | None:
         by_metric = session.planned(scope.by_metric) if scope.by_metric in scope.audits else []
         planned = [(runner, requests) for runner, requests in by_metric if isinstance(runner, MetricRunner)]
         specs = session.specs(scope.by_metric)
-    for runner, requests in planned:  # at most one is by metric
-        return planned_cost(runner, [one for one in requests if not is_unbuilt(specs[one.checkpoint])])
-    return None
+    if not planned:
+        return None
+    ((runner, requests),) = planned  # one at most scores by metric
+    return planned_cost(runner, [one for one in requests if not is_unbuilt(specs[one.checkpoint])])
 
 
 def _show_cost(takes: PlannedCost) -> None:

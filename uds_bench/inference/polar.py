@@ -36,14 +36,13 @@ def nearest_orthogonal(matrix: torch.Tensor) -> tuple[torch.Tensor, int]:
         return _by_singular_values(matrix, rounding)
     found, moved = matrix, torch.inf
     for _ in range(STEPS):
-        if moved <= DONE:
-            break
         scale = 1.0 if moved <= NEAR else float((_size(inverse) / _size(found)) ** 0.25)
         before, found = found, (scale * found + inverse.mT / scale) / 2
-        inverse, moved = torch.linalg.inv(found), float((found - before).norm() / found.norm())
-    else:
-        return _by_singular_values(matrix, rounding)
-    return (3 * found - found @ (found.mT @ found)) / 2, 0
+        moved = float((found - before).norm() / found.norm())
+        if moved <= DONE:
+            return (3 * found - found @ (found.mT @ found)) / 2, 0
+        inverse = torch.linalg.inv(found)
+    return _by_singular_values(matrix, rounding)
 
 
 def _by_singular_values(matrix: torch.Tensor, rounding: float) -> tuple[torch.Tensor, int]:
