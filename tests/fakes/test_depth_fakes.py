@@ -209,6 +209,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory, authors_cache: dict[str, st
     return run({"outliers": made}, folder, authors_cache, "test_withstanding.py", "[attacks]\nnf4 = {}\nint8 = {}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ["nf4", "int8"])
 def test_whom_an_attack_breaks_has_not_withstood_it(broken: dict[str, Any], attack: str) -> None:
     found = broken[f"depth.withstands.{attack}[outliers]"]
