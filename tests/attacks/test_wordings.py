@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from uds_bench.attacks import find_attack
-from uds_bench.attacks.prompts import HINTS, WORDINGS
+from uds_bench.attacks.prompts import HINTS, WORDINGS, persons
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import Fact, FactSet, Split
 
@@ -97,6 +97,23 @@ def test_shots_are_drawn_and_the_second_of_a_person_comes_behind_all_others(seed
     assert set(asked("few_shot", "retain", shots=1)) <= {fact.id for fact in KEPT}
     with pytest.raises(ConfigurationError, match=r"few_shot: 3 facts to be kept say no entity .* shots = 4"):
         asked("few_shot", seed=seed)
+
+
+@pytest.mark.parametrize("shots", [0, 2.5])
+def test_shots_that_cannot_be_shown(shots: float) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^few_shot: shots = {shots} must be a whole number, 1 or more$"):
+        find_attack("few_shot", shots=shots)
+
+
+def test_a_person_has_the_name_that_most_questions_have() -> None:
+    """Two questions name her, one names another, and three answers a third."""
+    asked_of = [("Zoe Ash", "Yes."), ("Ada Ray", "Yes."), ("Ada Ray", "Yes."), (None, "Bo Wu is.")]
+    facts = [
+        replace(BORN, id=str(at), question=f"Is {name or 'it'} here?", answer=answer, entity=answer)
+        for at, (name, answer) in enumerate([*asked_of, *asked_of[3:] * 2])
+    ]
+    assert persons(FactSet(facts)) == {"ada": "Ada Ray"}
+    assert not persons(FactSet([facts[3]])), "no question names anybody"
 
 
 def test_samples_are_of_the_question_and_its_paraphrase() -> None:
