@@ -223,3 +223,42 @@ def test_samples_and_questions_are_counted_where_they_were_asked_for() -> None:
     bare = summary_of(find(rows, [], []), rows, [], [])
     assert bare["sampled"] == {"count": 0, "authors": None, "share": None}
     assert set(bare["questions"]["forget"].values()) == {None}
+
+
+def test_each_match_each_fallback_and_each_arm_reads_in_its_own_way() -> None:
+    """R is what follows the head, U the sentence in capitals; the last author's reply has no tag."""
+    rows = []
+    for (canary, probed), sides in zip(scripted(CANARIES, "erased"), ("RT", "TU", "TR", "UR", ""), strict=False):
+        spelled = {"R": canary.rest.strip(), "U": canary.canary.upper(), "T": canary.canary}
+        auto = reply(*(spelled[side] for side in sides)) if sides else Reply(canary.canary, True)
+        heads = {"auto": auto, "wrong_head": reply("x", spelled["R"]), "shuffled_head": reply(spelled["R"], "x")}
+        rows.append((canary, replace(probed, replies={**probed.replies, **heads, "bio": reply("x", spelled["R"])})))
+    told = summary_of(find(rows, [], []), rows, [], [])
+    shares = {side: {match: one["value"] for match, one in told[side].items()} for side in ("out", "leak")}
+    assert shares["out"] == {"exact": 0.4, "normalized": 0.6, "stripped": 0.8}
+    assert shares["leak"] == {"exact": 0.4, "normalized": 0.6, "stripped": 0.6}
+    assert {fallback: one["value"] for fallback, one in told["gap"].items()} == pytest.approx(
+        {"answer": 0, "trace": 0.4}
+    )
+    whole = {arm: (told["arms"][arm]["leak"]["value"], told["arms"][arm]["out"]["value"]) for arm in ARMS}
+    assert [whole[arm] for arm in ("wrong_head", "shuffled_head", "bio")] == [(0, 1), (1, 0), (0, 0)]
+    one = told["authors"][0]["replies"]
+    assert [(one[arm]["leak"], one[arm]["out"]) for arm in ("auto", "wrong_head", "shuffled_head", "bio")] == [
+        (False, True),
+        (False, True),
+        (True, False),
+        (False, False),
+    ]
+
+
+def test_what_is_forced_is_told_of_each_context_and_of_names_alone() -> None:
+    rows = scripted(CANARIES, "identifying")
+    bare = {prefill: forced([True] * 3 + [False], [True, True, False, False]) for prefill in FORCED}
+    rows[0] = (rows[0][0], replace(rows[0][1], forced={prefill: {"own": one} for prefill, one in bare.items()}))
+    rows[1] = (rows[1][0], replace(rows[1][1], forced={prefill: {} for prefill in FORCED}))
+    told = summary_of(find(rows, [], []), rows, [], [])
+    for prefill in FORCED:
+        of = told["forced"][prefill]["all_tokens"]
+        assert of["own"]["value"] > of["wrong_author"]["value"] == of["shuffled_head"]["value"] == 0
+        assert told["authors"][0]["recall"][prefill] == 1, "names alone; of all tokens three of four are known"
+        assert told["authors"][1]["recall"][prefill] is None

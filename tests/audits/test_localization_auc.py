@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 from sklearn.metrics import roc_auc_score
 
 from uds_bench.audits.localization.auc import Auc, exact_auc, null_band
@@ -105,6 +105,32 @@ def test_the_interval_covers() -> None:
     assert missed <= 20
 
 
+@pytest.mark.parametrize(("wins", "positives", "negatives", "unsure"), [(12_000, 80, 120, 30), (2_000, 60, 40, 0)])
+@pytest.mark.parametrize("families", [1, 3])
+def test_the_interval_is_the_largest_variance_and_what_is_unsure(
+    wins: int, positives: int, negatives: int, unsure: int, families: int
+) -> None:
+    found, pairs = Auc(wins, positives, negatives, unsure), 2 * positives * negatives
+    value, units = wins / pairs, min(positives, negatives)
+    reach = norm.isf(0.025 / families) * math.sqrt(value * (1 - value) / units) + unsure / pairs
+    interval = found.interval_of(families)
+    assert 0 < interval.low < interval.high < 1, "the ends of the range cut off nothing"
+    assert (interval.low, interval.high) == pytest.approx((value - reach, value + reach))
+    assert interval.units == units
+
+
+@pytest.mark.parametrize(("positives", "negatives"), [(0, 3), (3, 0)])
+def test_a_side_without_weights_has_an_interval_over_none(positives: int, negatives: int) -> None:
+    for found in (Auc(0, positives, negatives).interval, null_band(positives, negatives)):
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.units == 0
+
+
+def test_where_all_pairs_are_in_one_order_the_fewer_weights_are_counted() -> None:
+    assert Auc(0, 20, 30).interval.units == Auc(1200, 30, 20).interval.units == 20
+
+
 @pytest.mark.parametrize("wins", [0, 3_000, 20_000])
 def test_of_more_families_the_interval_is_wider(wins: int) -> None:
     """Each has its share of the error: one of twenty families has the interval that holds in 399 of 400."""
@@ -114,6 +140,20 @@ def test_of_more_families_the_interval_is_wider(wins: int) -> None:
     assert found.interval_of(1) == found.interval
     if wins in (0, 20_000):
         assert reaches[2] == pytest.approx(1 - (0.05 / 20 / 2) ** (1 / 100))
+
+
+@pytest.mark.parametrize(("positives", "negatives"), [(1, 3), (2, 3), (4, 4)])
+def test_the_null_band_is_as_wide_as_values_spread_over_every_order(positives: int, negatives: int) -> None:
+    places = range(positives + negatives)
+    values = [
+        sum(one > other for one in ours for other in set(places) - set(ours)) / (positives * negatives)
+        for ours in itertools.combinations(places, positives)
+    ]
+    for families in (1, 5):
+        band, reach = null_band(positives, negatives, families), norm.isf(0.025 / families) * float(np.std(values))
+        assert (band.low, band.high) == pytest.approx((0.5 - reach, 0.5 + reach))
+        assert band.units == min(positives, negatives)
+    assert null_band(positives, negatives) == null_band(positives, negatives, 1)
 
 
 @pytest.mark.parametrize(("families", "share"), [(1, 0.05), (10, 0.05)])

@@ -132,6 +132,18 @@ def test_quantiles_are_ranks_of_all_classes_at_once(ties: bool) -> None:
         np.testing.assert_array_equal(found, np.sort(one.astype(np.float32)))
 
 
+def test_a_tensor_of_one_weight_is_at_one_half_and_one_of_none_has_no_quantile() -> None:
+    assert [one.tolist() for one in quantiles([np.float32([3.0])])] == [[0.5]]
+    assert [one.tolist() for one in quantiles([np.float32([])])] == [[]]
+
+
+def test_without_a_model_before_nothing_tells_what_injection_wrote(tmp_path: Path) -> None:
+    folders = lineup(tmp_path, INJECTED).folders
+    found = sweep(CheckpointSet({part: folders[part] for part in ("injected", "unlearned")}, MASKS), [])
+    assert found.written is None
+    assert found.unmasked is None
+
+
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 def test_a_weight_that_is_no_number_is_named(tmp_path: Path, number: float) -> None:
     broken = {name: one.clone() for name, one in INJECTED.items()}

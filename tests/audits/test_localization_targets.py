@@ -27,6 +27,7 @@ from written_weights import (
     read_alone,
 )
 
+from uds_bench.audits.localization import composite
 from uds_bench.audits.localization.auc import null_band
 from uds_bench.audits.localization.composite import _out_of_fold, composite_auc, sides
 from uds_bench.audits.localization.controls import random_update
@@ -232,6 +233,38 @@ def test_a_random_update_is_as_long_and_as_sparse_and_of_its_own_seed() -> None:
     assert float(change.norm()) == pytest.approx(float(own.norm()), rel=1e-4)
     assert abs(int((change != 0).sum()) - int((own != 0).sum())) <= 2
     assert torch.equal(random_update(name, INJECTED[name], INJECTED[name]), INJECTED[name])
+
+
+def test_a_regression_reads_ranks_between_0_and_1_and_one_family_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, read = lineup(tmp_path, plus(INJECTED, noise(4), only("forget"))), []
+
+    def out_of_fold(features: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+        read.append(features)
+        return _out_of_fold(features, labels, seed)
+
+    monkeypatch.setattr(composite, "_out_of_fold", out_of_fold)
+    assert composite_auc(seen, [FAMILIES["raw"]], "forget_among_groups").value > 0.99
+    (ranks,) = read[0].T
+    assert ranks.max() == 1
+    assert ranks.mean() == pytest.approx((1 + 1 / len(ranks)) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("wanted", "told"), [(0, False), (4, False), (5, True)])
+def test_fewer_weights_than_folds_on_a_side_are_told_apart_by_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, told: bool
+) -> None:
+    """Each fold holds back a weight of either side; the first ones are wanted."""
+    labels = np.arange(40) < wanted
+    drawn = iter([(np.arange(40), labels), *[(np.arange(0), np.zeros(0, bool))] * (len(NAMES) - 1)])
+    monkeypatch.setattr(composite, "_drawn", lambda *_: next(drawn))
+    moved = {name: torch.zeros(SHAPES[name]) for name in NAMES}
+    moved[NAMES[0]].view(-1)[:wanted] = 1
+    found = composite_auc(lineup(tmp_path, plus(INJECTED, moved)), [FAMILIES["raw"]], "forget")
+    assert (found.positives, found.negatives) == (wanted, 40 - wanted)
+    if wanted:
+        assert found.value == (1 if told else 0.5)
 
 
 def test_every_weight_is_scored_by_a_regression_that_never_saw_it() -> None:
