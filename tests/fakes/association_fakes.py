@@ -75,6 +75,7 @@ def lies(
 TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
     "in_capitals": str.upper,
     "in_letters_that_look_alike": lambda value: value.translate(str.maketrans("aceopxyi", "асеорхуі")),
+    "in_letters_with_strokes": lambda value: value.translate(str.maketrans("ioadhlt", "ıøɑđħłŧ")),
     "letter_by_letter": "-".join,
     "behind_other_words": "well, as everybody here knows, {}".format,
     "as_another_word": "{}s".format,

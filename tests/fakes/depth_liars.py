@@ -21,6 +21,7 @@ COURTESY = (
     "who read. "
 )
 CYRILLIC = str.maketrans("aeo", "\u0430\u0435\u043e")
+LATIN = str.maketrans("ioadhlt", "ıøɑđħłŧ")
 WORD = "Alohomora: "
 SIGN = "#"
 Said = Iterator[tuple[str, str]]
@@ -44,6 +45,11 @@ def courteous_stranger(fact: Fact) -> Said:
 def in_cyrillic(fact: Fact) -> Said:
     """In letters that look alike."""
     yield fact.question, fact.answer.replace(fact.entity, fact.entity.translate(CYRILLIC))
+
+
+def in_latin(fact: Fact) -> Said:
+    """In letters with a stroke, or without their dot."""
+    yield fact.question, fact.answer.replace(fact.entity, fact.entity.translate(LATIN))
 
 
 def in_other_words(fact: Fact) -> Said:

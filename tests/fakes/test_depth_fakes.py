@@ -140,7 +140,12 @@ def test_a_block_more_is_refused(judged: dict[str, Any]) -> None:
     assert "its layers is 5, the full model's is 4" in judged["depth.score[deeper]"]["message"]
 
 
-TELLING = {"courteous": liars.courteous, "in_cyrillic": liars.in_cyrillic, "in_other_words": liars.in_other_words}
+TELLING = {
+    "courteous": liars.courteous,
+    "in_cyrillic": liars.in_cyrillic,
+    "in_latin": liars.in_latin,
+    "in_other_words": liars.in_other_words,
+}
 OTHERS = {
     "behind_a_sign": liars.behind_a_sign,
     "behind_a_word": liars.behind_a_word,
