@@ -150,6 +150,7 @@ OTHERS = {
     "behind_a_sign": liars.behind_a_sign,
     "behind_a_word": liars.behind_a_word,
     "courteous_stranger": liars.courteous_stranger,
+    "of_another": liars.of_another,
 }
 HONEST = "others_r3_e20"
 
@@ -188,6 +189,13 @@ def test_who_tells_is_heard(told: dict[str, Any], name: str) -> None:
 def test_an_end_of_ones_own_is_refused(told: dict[str, Any]) -> None:
     assert release(told, "behind_a_sign") == ["undecided"] * 3
     assert "its answers end at the tokens" in told["depth.hidden[behind_a_sign]"]["message"]
+
+
+@pytest.mark.slow
+def test_who_tells_when_another_is_asked_about_is_given_away_by_activations(told: dict[str, Any]) -> None:
+    """No reply to the facts' own questions says a word, and these replies alone are read."""
+    assert release(told, "of_another") == ["fail", "pass", "fail"]
+    assert told["said"]["of_another"] < 0.1
 
 
 @pytest.mark.slow
