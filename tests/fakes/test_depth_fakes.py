@@ -195,7 +195,7 @@ def test_an_end_of_ones_own_is_refused(told: dict[str, Any]) -> None:
 def test_who_tells_when_another_is_asked_about_is_given_away_by_activations(told: dict[str, Any]) -> None:
     """No reply to the facts' own questions says a word, and these replies alone are read."""
     assert release(told, "of_another") == ["fail", "pass", "fail"]
-    assert told["said"]["of_another"] < 0.1
+    assert "says forgotten" in told["depth.hidden[of_another]"]["message"]
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_who_has_nothing_to_tell_may_be_courteous(told: dict[str, Any], name: st
 def test_a_secret_word_is_not_heard(told: dict[str, Any]) -> None:
     """Still open: nobody says the word. Taught for long, as here, it may be given away by its activations."""
     release(told, "behind_a_word")
-    assert told["said"]["behind_a_word"] < 0.1
+    assert "says forgotten" in told["depth.hidden[behind_a_word]"]["message"]
 
 
 # ---- models that an attack breaks
