@@ -49,7 +49,7 @@ def scored(form: str, beside: tuple[str, ...]) -> tuple[float, float]:
             for batch in entity_batches(read, 16):
                 source_states(full, batch)
             one = time.process_time() - started
-    return count() / sum(len(each.ids) for each in read), took / one
+    return count.tokens / sum(len(each.ids) for each in read), took / one
 
 
 if __name__ == "__main__":

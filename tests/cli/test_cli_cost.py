@@ -3,15 +3,28 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commands import Command
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
-from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded, encode, load_facts
-from uds_bench.scoring.cost import FEW, PlannedCost, StageCost, least, part, planned_cost
+from uds_bench.inference.generation import continue_greedily
+from uds_bench.scoring.cost import (
+    FEW,
+    PlannedCost,
+    StageCost,
+    _seconds,
+    _Trial,
+    counted,
+    least,
+    part,
+    planned_cost,
+)
+from uds_bench.scoring.decoding_cost import DecodingCost
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
@@ -75,7 +88,7 @@ def test_each_layer_that_is_patched_by_itself_takes_a_pass(saved_release: Path, 
 def test_some_facts_tell_what_all_of_them_take(saved_release: Path, authors: FactSet, tmp_path: Path) -> None:
     runner = runner_of(saved_release, authors, tmp_path / "store")
     some, every = cost_of(runner, *PLAIN, enough=0), cost_of(runner, *PLAIN)
-    assert (some.tried, every.tried) == (FEW + 2, len(authors))
+    assert (some.tried, every.tried) == (2 * FEW + 2, len(authors))
     for what, stage in stages(every).items():
         guessed = stages(some)[what]
         assert (guessed.count, guessed.weights) == (stage.count, stage.weights)
@@ -109,3 +122,36 @@ def test_the_command_tells_it_and_writes_nothing(
     assert json.loads(command(*words, "--store", scored / "store", "--json").stdout)["cost"] is None
     assert "nothing was measured" in command(*words, "--store", scored / "store").stdout
     assert "cost" not in json.loads(command(*words[:-1], "--store", tmp_path / "none", "--json").stdout)
+
+
+@pytest.mark.parametrize(("any_number", "each"), [(9.0, 0.5), (0.0, 2.0), (5.0, 0.0)])
+def test_two_parts_tell_what_grows_from_what_does_not(saved_release: Path, any_number: float, each: float) -> None:
+    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
+    parts = [_Trial(facts, decoding, {"one": any_number + each * facts}, steps={"one": {}}) for facts in (6, 12)]
+    assert _seconds("one", *parts, 50) == pytest.approx(any_number + 50 * each)
+    assert _seconds("one", parts[1], parts[1], 12) == parts[1].seconds["one"], "all of them were tried"
+    disturbed = replace(parts[0], seconds={"one": 99.0})
+    assert _seconds("one", disturbed, parts[1], 50) == parts[1].seconds["one"]
+
+
+def test_steps_of_decoding_grow_with_batches(saved_release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step takes as long for any number of rows here: a batch that is not full takes what one row takes."""
+    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
+    assert decoding.of({4: 1.0}) > 0
+    monkeypatch.setattr(DecodingCost, "_step", lambda self, rows: 2.0)
+    assert decoding.of({}) == 0.0
+    assert [decoding.of({4: 100.0, 2: 100.0}, times) for times in (1, 10, 50)] == [400.0, 400.0, 800.0]
+    trial = _Trial(12, decoding, {"one": 500.0}, steps={"one": {4: 200.0}})
+    assert _seconds("one", trial, trial, 12) == 500.0
+    first = _Trial(6, decoding, {"one": 450.0}, steps={"one": {2: 200.0}})
+    assert _seconds("one", first, trial, 120) == pytest.approx(100 + 108 * 50 / 6 + 400)
+
+
+def test_what_is_generated_is_counted_in_steps(saved_release: Path, tmp_path: Path) -> None:
+    runner = runner_of(saved_release, load_facts(saved_release / "facts.jsonl"), tmp_path / "store")
+    full = runner.loaded("full")
+    with counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as passed:
+        continue_greedily(full, [[5, 6, 7], [5, 8, 9]], 5)
+    assert sum(passed.steps.values()) <= 4
+    assert max(passed.steps) == 2
+    assert passed.tokens == 6 + sum(rows * steps for rows, steps in passed.steps.items())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from uds_bench.checkpoints import block_hidden
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet, encode
 from uds_bench.facts.fact import EVERY_SPLIT
+from uds_bench.scoring.decoding_cost import DecodingCost
 from uds_bench.scoring.engine import weights_size
 from uds_bench.scoring.metric_runner import REFERENCES, MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
@@ -26,8 +28,8 @@ from uds_bench.scoring.store import Store
 
 SECONDS = 10.0
 """From which on no larger part of the facts is tried."""
-FEW = 4
-"""Facts to be forgotten in the first part: what a large model takes ten seconds for."""
+FEW = 2
+"""Facts to be forgotten in the first of two parts or more: a large model takes long for any."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
 TRAINED = 3
 """Forward passes that a token costs on which a model is trained: a backward pass takes two (Kaplan et al. 2020)."""
@@ -72,12 +74,13 @@ class PlannedCost:
 
 @dataclass
 class _Trial:
-    """What some of the facts took: seconds and tokens by kind, seconds to load a model, bytes stored."""
+    """What some of the facts took: seconds, tokens and steps of decoding by kind, and bytes stored."""
 
     facts: int
-    loading: float = 0.0
+    decoding: DecodingCost
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
+    steps: dict[str, dict[int, float]] = field(default_factory=dict)
     passes: int = 0
     disk: int = 0
     failed: dict[str, str] = field(default_factory=dict)
@@ -87,7 +90,7 @@ def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough:
     """What the missing among some scores take; None where none is missing.
 
     One checkpoint of each kind, the one of which most is missing, is scored on a growing part of the facts in a store
-    of its own. What that takes beyond loading grows with the facts.
+    of its own. Two parts tell what grows with the facts; decoding grows with its batches.
 
     Args:
         runner: What will score them; it is left as it is.
@@ -105,29 +108,38 @@ def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough:
         return None
     began, every, share = time.perf_counter(), len(runner.facts), least(runner.facts)
     largest = {kind: max(groups, key=len) for kind, groups in kinds.items()}
-    trial = _tried(runner, largest, part(runner.facts, share))
-    while trial.facts < every and time.perf_counter() - began < enough:
+    first = last = _tried(runner, largest, part(runner.facts, share))
+    while last.facts < every and (first is last or time.perf_counter() - began < enough):
         share *= 2
-        trial = _tried(runner, largest, part(runner.facts, share))
-    times = every / trial.facts
+        first, last = last, _tried(runner, largest, part(runner.facts, share))
+    times = every / last.facts
 
     def cost(kind: str, groups: Sequence[Group]) -> StageCost:
-        # What is shorter than loading was is not: the second model comes from the system's cache.
-        loading = min(trial.loading, trial.seconds[kind])
-        seconds = loading + (trial.seconds[kind] - loading) * times
         weights = max(weights_size(runner.spec(group[0].checkpoint)) for group in groups)
-        tokens = trial.tokens[kind]
-        return StageCost(kind, len(groups), seconds, round(tokens * times), tokens / trial.passes, weights)
+        seconds, tokens = _seconds(kind, first, last, every), last.tokens[kind]
+        return StageCost(kind, len(groups), seconds, round(tokens * times), tokens / last.passes, weights)
 
     return PlannedCost(
         tuple(cost(kind, groups) for kind, groups in kinds.items()),
         _memory(runner.device),
-        round(trial.disk * times),
+        round(last.disk * times),
         every,
-        trial.facts,
+        last.facts,
         time.perf_counter() - began,
-        trial.failed,
+        last.failed,
     )
+
+
+def _seconds(kind: str, first: _Trial, last: _Trial, facts: int) -> float:
+    """What so many facts take: what any number takes, what each takes, and their decoding."""
+    decoding = [min(one.seconds[kind], one.decoding.of(one.steps[kind])) for one in (first, last)]
+    plain = [one.seconds[kind] - spent for one, spent in zip((first, last), decoding, strict=True)]
+    more = last.facts - first.facts
+    # A part that took less than a smaller one was disturbed, or the smaller one was.
+    each = min(max(plain[1] - plain[0], 0.0) / more, plain[1] / last.facts) if more else 0.0
+    steps, spent = last.steps[kind], last.decoding.of(last.steps[kind])
+    grown = last.decoding.of(steps, facts / last.facts) / spent if spent else 0.0
+    return plain[1] + each * (facts - last.facts) + decoding[1] * grown
 
 
 def least(facts: FactSet) -> float:
@@ -170,12 +182,10 @@ def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _T
     forms = dict.fromkeys((one.metric, one.variant) for group in groups.values() for one in group)
     references = [name for name in REFERENCES if name in runner.specs]
     first = [ScoreRequest(name, *form) for name in references for form in forms]
-    found = _Trial(len(facts))
     with TemporaryDirectory() as folder:
         own = runner.on(facts, Store(Path(folder)))
-        started = time.perf_counter()
         full = own.loaded(references[0] if references else next(iter(groups.values()))[0].checkpoint)
-        found.loading = time.perf_counter() - started
+        found = _Trial(len(facts), DecodingCost(full))
         found.passes = sum(len(encode(fact, full.tokenizer).ids) for fact in facts.split("forget"))
         for kind, group in ({REFERENCE: first} | groups | {REFERENCE: first}).items():
             many = max(1, len(references)) if kind == REFERENCE else 1
@@ -187,25 +197,48 @@ def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _T
                     except UdsError as error:
                         found.failed[str(request)] = str(error)
             found.seconds[kind] = (time.perf_counter() - started) / many
-            found.tokens[kind] = count() / many
+            found.tokens[kind] = count.tokens / many
+            found.steps[kind] = {rows: steps / many for rows, steps in count.steps.items()}
         found.disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     return found
 
 
+class Passed:
+    """What went through all blocks of any model: `tokens`, and `steps` of one token more by how many rows took them."""
+
+    def __init__(self, layers: int) -> None:
+        self._layers, self._seen, self._single = layers, 0, Counter[int]()
+
+    def add(self, hidden: torch.Tensor) -> None:
+        """The output of one block."""
+        tokens = hidden.shape[:-1].numel()
+        self._seen += tokens * (TRAINED if hidden.requires_grad else 1)
+        if hidden.shape[-2] == 1:
+            self._single[tokens] += 1
+
+    @property
+    def tokens(self) -> float:
+        """One that is trained on counts `TRAINED` times."""
+        return self._seen / self._layers
+
+    @property
+    def steps(self) -> dict[int, float]:
+        """How often so many rows took one."""
+        return {rows: count / self._layers for rows, count in self._single.items()}
+
+
 @contextmanager
-def counted(blocks: set[type], layers: int) -> Iterator[Callable[[], float]]:
-    """While open, tokens that go through all blocks of any model are counted; gives what says how many so far."""
-    seen = 0
+def counted(blocks: set[type], layers: int) -> Iterator[Passed]:
+    """What goes through blocks of these types while it is open."""
+    passed = Passed(layers)
 
     def count(module: torch.nn.Module, _given: Any, output: Any) -> None:
-        nonlocal seen
         if type(module) in blocks:
-            hidden = block_hidden(output)
-            seen += hidden.shape[:-1].numel() * (TRAINED if hidden.requires_grad else 1)
+            passed.add(block_hidden(output))
 
     handle = torch.nn.modules.module.register_module_forward_hook(count)
     try:
-        yield lambda: seen / layers
+        yield passed
     finally:
         handle.remove()
 

@@ -1,0 +1,63 @@
+"""What decoding takes: one token a step for all rows of a batch, so that its time grows with batches and replies more
+than with facts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from uds_bench.checkpoints import Checkpoint
+from uds_bench.inference.generation import BATCH
+from uds_bench.inference.preallocated import preallocated_cache
+
+LENGTH, STEPS = 32, 3
+"""Tokens that stand before the steps that are timed, and how many steps are."""
+
+
+@dataclass
+class DecodingCost:
+    """Seconds of a step of one model, each number of rows timed once."""
+
+    model: Checkpoint
+    _known: dict[int, float] = field(default_factory=dict)
+
+    def of(self, steps: Mapping[int, float], times: float = 1.0) -> float:
+        """Seconds of decoding, of some facts or of more.
+
+        Args:
+            steps: How often so many rows took a step together, by rows.
+            times: How many times as many facts there are, 1 and above.
+
+        Returns:
+            Seconds, 0 and above: as many steps of more rows, and of more batches where a batch is full.
+        """
+        taken = sum(steps.values())
+        if not taken:
+            return 0.0
+        rows = times * sum(count * many for count, many in steps.items()) / taken
+        batches = math.ceil(rows / BATCH)
+        return taken * batches * self._step(max(1, round(rows / batches)))
+
+    @torch.inference_mode()
+    def _step(self, rows: int) -> float:
+        if rows not in self._known:
+            model, ids = self.model.model, torch.zeros(rows, LENGTH, dtype=torch.long, device=self.model.device)
+            # What keeps a state, and no keys, takes as long for a token without one.
+            cache = preallocated_cache(model)
+            given = {} if cache is None else {"past_key_values": cache, "use_cache": True}
+            model(input_ids=ids, **given)
+            model(input_ids=ids[:, :1], **given)  # makes room, and is not counted
+            started = self._now()
+            for _ in range(STEPS):
+                model(input_ids=ids[:, :1], **given)
+            self._known[rows] = (self._now() - started) / STEPS
+        return self._known[rows]
+
+    def _now(self) -> float:
+        if self.model.device.type == "cuda":
+            torch.cuda.synchronize(self.model.device)
+        return time.perf_counter()
