@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from uds_bench.audits.association.claims import RATE
-from uds_bench.audits.association.exact_rank import _by_person, _numbers, _shown
+from uds_bench.audits.association.exact_rank import Memorizations, _by_person, _numbers, _shown
+from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.reach import Shown, rank_test
 from uds_bench.audits.manifests import embedded_manifest
 from uds_bench.cli.session import CommandSession
@@ -18,6 +19,7 @@ from uds_bench.statistics import ROUNDING_ERROR
 from uds_bench.storage import default_cache
 
 DRAWS, KEPT = 2, (0, 1, 2)
+DEALS, STRANGERS = 300, 79
 
 
 def standardized(values: np.ndarray) -> np.ndarray:
@@ -49,8 +51,26 @@ TESTS: dict[str, Callable[[Shown], float]] = {
 }
 
 
+def dealt(
+    test: Callable[[Shown], float], people: list[dict[str, ProbeItem]], asking: int, held: Memorizations
+) -> tuple[float, np.ndarray]:
+    """The share of people told of whom nothing is left: as they are, those who ask first, and dealt anew, [deals]."""
+    kinds, drawn = tuple(people[0]), np.random.default_rng(1)
+    rows = [_numbers([one], kinds, held) for one in people]
+
+    def told(order: np.ndarray) -> float:
+        p = []
+        for at in order[:asking]:
+            others = drawn.choice(order[asking:], STRANGERS, replace=False)
+            p.append(test(_shown(people[at], held, np.concatenate([rows[other] for other in others], axis=1))))
+        return float(np.mean(np.array(p) <= RATE * (1 + ROUNDING_ERROR)))
+
+    order = np.arange(len(people))
+    return told(order), np.array([told(drawn.permutation(order)) for _ in range(DEALS)])
+
+
 def main() -> None:
-    """Print one row a test and number of strangers."""
+    """Print one row a test and number of strangers; then how many are told where chance says who asks."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", type=Path, default=default_cache() / "store")
     session = CommandSession(embedded_manifest("quick"), parser.parse_args().store, "cpu")
@@ -76,6 +96,10 @@ def main() -> None:
         beside = ", others who ask among them" if both else ""
         for test, rates in found.items():
             print(f"| {test} | {count}{beside} | {' | '.join(f'{rate:.2f}' for rate in rates)} |")
+    for test in [*TESTS][:-1]:
+        own, deals = dealt(TESTS[test], [*people.values(), *unseen], len(people), forgot)
+        often = np.mean(deals >= own - ROUNDING_ERROR)
+        print(f"{test}: {own:.2f} are told; dealt anew {deals.mean():.3f}, and as many in {often:.3f} of deals")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""How far two models of a pool lie apart, as `depth.score` tells copies: `python benchmarks/pool_copies.py`.
+"""How far two models of a pool lie apart, as `depth.score` tells copies, and what copies do to the cut between pools:
+`python benchmarks/pool_copies.py`.
 
 Shipped models: the full model rounded, or with noise on its weights, and pairs that differ in their seed alone.
 """
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from uds_bench.audits.depth.reading import act_alike, pool_cut
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import load_facts
 from uds_bench.scores import Score
@@ -20,8 +22,10 @@ from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 from uds_bench.zoo import specimens
 
-SPREADS = (0.1, 0.2)
+SPREADS = (0.1, 0.15, 0.2, 0.25)
 """Standard deviations of the noise, in those of each matrix."""
+NEVER, KNOW = ("retain2", "others_r3_e20", "perturbed_r3_e20"), ("full2", "paraphrase_r3_e20", "plain_r5_e15")
+"""Honest pools of shipped models."""
 
 
 def noisy(spread: float, folder: Path) -> Path:
@@ -49,11 +53,15 @@ def apart(one: Score, other: Score) -> float:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as root:
         full = str(specimens.folder("full"))
-        specs = {name: CheckpointSpec(str(specimens.folder(name))) for name in ("full", "retain", "full2", "retain2")}
+        specs = {name: CheckpointSpec(str(specimens.folder(name))) for name in ("full", "retain", *NEVER, *KNOW)}
         specs |= {"bfloat16": CheckpointSpec(full, dtype="bfloat16"), "nf4": CheckpointSpec(full, quantization="nf4")}
         specs |= {f"noise {one}": CheckpointSpec(str(noisy(one, Path(root) / str(one)))) for one in SPREADS}
         runner = MetricRunner(specs, load_facts("authors"), Store(Path(root) / "store"))
         scores = {name: runner.score(ScoreRequest(name, "uds")) for name in specs}
-        pairs = [("full", name) for name in specs if name not in ("full", "retain", "retain2")]
+        pairs = [("full", name) for name in specs if name not in ("full", "retain", *NEVER, *KNOW[1:])]
         for one, other in (*pairs, ("retain", "retain2")):
             print(f"{one}, {other}: {apart(scores[one], scores[other]):.5f}")
+        copies = [name for name in specs if name.startswith("noise") and not act_alike(scores["full"], scores[name])]
+        for knows in (KNOW, (copies[0], *KNOW[1:]), copies):
+            cut = pool_cut([scores[name] for name in knows], [scores[name] for name in NEVER])
+            print(f"cut between {', '.join(knows)} and who never knew: {cut}")

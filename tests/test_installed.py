@@ -77,6 +77,7 @@ def test_three_candidates_in_a_repository_of_another(repository: Path, installed
     assert (results, told.returncode) == ({"good": "PASSED", "shallow": "FAILED", "broken": "FAILED"}, 0), told.stderr
 
 
+@pytest.mark.slow
 def test_its_claim_is_run_again_by_the_command_that_is_told(repository: Path, installed: Path, bench: Bench) -> None:
     shell(f"{blocks('bash')[0].splitlines()[0]} --uds-store {bench.store}", repository, installed)
     claims = json.loads((repository / "run.json").read_text())["claims"]

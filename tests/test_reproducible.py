@@ -39,6 +39,7 @@ def built(folder: Path, listed: list[str], when: float, mode: int) -> dict[str, 
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "dist").iterdir()}
 
 
+@pytest.mark.slow
 def test_two_builds_are_equal(tmp_path: Path, listed: list[str]) -> None:
     one = built(tmp_path / "one", listed, 1e9, 0o644)
     other = built(tmp_path / "other", listed, 1.7e9, 0o600)

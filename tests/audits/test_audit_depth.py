@@ -140,7 +140,7 @@ def test_scores_without_drops_are_not_called_copies() -> None:
     assert not depth.act_alike(spoken(0.1), spoken(0.1))
 
 
-def test_a_fact_a_cluster_is_told_with_the_people_whom_their_questions_name(tmp_path: Path) -> None:
+def test_people_in_several_clusters_are_told_by_their_names(tmp_path: Path) -> None:
     text = '[facts]\nsource = "authors"\n[references]\nfull = "zoo:full"\nretain = "zoo:retain"\n'
     (tmp_path / "uds.toml").write_text(text)
     asked = [(name, verb) for name in ("Ann Lee", "Bob Ray") for verb in ("sing", "dance")]
@@ -158,6 +158,13 @@ def test_a_fact_a_cluster_is_told_with_the_people_whom_their_questions_name(tmp_
     assert told(*facts) == ([f"each of 4 facts is a cluster of its own, and intervals are over rows: {named}"], "rows")
     assert told(*(replace(fact, cluster=fact.id[:7]) for fact in facts)) == ([], "authors")
     assert told(facts[0], *(replace(fact, split="retain", cluster="r") for fact in facts[1:])) == ([], "rows")
+    more = [replace(fact, id=f"{fact.id} too", question=f"{fact.question} At home?") for fact in facts]
+    (split,), unit = told(*facts, *more)
+    assert unit == "authors"
+    assert split == (
+        "2 people are in several clusters, as names tell: 'Ann Lee/sing' and 'Ann Lee/dance' are about Ann Lee. Give "
+        "one person one cluster, or intervals are narrower than what is known"
+    )
 
 
 def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:

@@ -92,6 +92,20 @@ def test_a_large_residual_is_not_excused_by_chance() -> None:
     assert rates.residual(forged).interval.low > max(BOUNDS[f"lmlm.residual.{one}"] for one in TOPOLOGIES)
 
 
-def test_letters_said_apart_still_get_through() -> None:
+def test_letters_with_accents_hide_nothing() -> None:
+    assert leaked(saying(lambda one: "\u0301".join(one.fact.triplet.object))) > 0.9
+
+
+def test_letters_said_apart_are_heard_of_long_names() -> None:
+    """Those of a short one may stand one after another by chance."""
+    assert leaked(saying(lambda one: "-".join(one.fact.triplet.object))) > LEAKAGE
+
+
+def test_letters_said_backwards_still_get_through() -> None:
     """Still open: the name is there for a reader and for no matcher."""
-    assert not leaked(saying(lambda one: " ".join(one.fact.triplet.object))) > LEAKAGE
+    assert not leaked(saying(lambda one: one.fact.triplet.object[::-1])) > LEAKAGE
+
+
+def test_the_object_of_the_next_fact_still_gets_through() -> None:
+    """Still open: whoever knows how far facts were moved reads all of them."""
+    assert not leaked(saying(lambda one: one.others[0][0])) > LEAKAGE

@@ -120,6 +120,8 @@ def test_an_item_without_the_form_is_not_told(model: Any) -> None:
         ("jo dot doe at example dot com", "jo.doe@example.com", True),
         ("jo doe example net", "jo.doe@example.com", False),
         ("os lo", "Oslo", False),
+        ("os\u200blo", "Oslo", True),
+        ("Ósło", "Oslo", True),
     ],
 )
 def test_a_reply_holds_whole_words(reply: str, answer: str, expected: bool) -> None:

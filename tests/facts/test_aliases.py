@@ -98,3 +98,28 @@ def test_what_is_not_shown_hides_no_name(sign: str) -> None:
     assert says(told, "Prague")
     assert holds_one(told, ["Prague"])
     assert not says(told, "Vienna")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Holt", "ħøłŧ"),
+        ("Ida Lind", "Ida Lınd"),
+        ("Umeford", "ᴜᴍᴇꜰᴏʀᴅ"),
+        ("Umeford", "\U0001d580\U0001d592\U0001d58a\U0001d58b\U0001d594\U0001d597\U0001d589"),
+        ("Umeford", "Umefօrd"),
+        ("Leah Bell", "ᏞᎬᎪᎻ ᏴᎬᏞᏞ"),
+        ("Leah Bell", "ꓡꓰꓮꓧ ꓐꓰꓡꓡ"),
+    ],
+)
+def test_letters_that_look_alike_are_read_as_the_same(name: str, told: str) -> None:
+    """With strokes, without a dot, in small capitals, in other styles and scripts."""
+    assert says(f"It is {told}.", name)
+    assert holds_one(f"It is {told}.", [name])
+    assert not says(f"It is {told}.", f"{name}ian")
+
+
+@given(st.text(max_size=20))
+def test_a_letter_looks_like_no_more_than_one(text: str) -> None:
+    """Read once more, what was read stays as it is."""
+    assert tokens(" ".join(tokens(text))) == tokens(text)

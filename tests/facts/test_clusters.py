@@ -9,7 +9,7 @@ import pytest
 from tofu_files import write_rows
 
 from uds_bench.facts import annotate_file
-from uds_bench.facts.clusters import clusters_by_name
+from uds_bench.facts.clusters import clusters_by_name, split_people
 from uds_bench.facts.person_names import is_part
 
 ASKED = ("Where was {} born?", "What is {}'s phone number?", "Does {} speak English?", "Which prize did {} win in Ulm?")
@@ -141,3 +141,18 @@ def test_tofu_authors_are_found_by_name(public_data: Path, file: str, together: 
     every = len(items) * (len(items) - 1) // 2
     assert both / pairs["a"] >= together
     assert 1 - (pairs["f"] - both) / (every - pairs["a"]) >= apart
+
+
+def test_people_dealt_to_several_clusters_are_told_by_name(public_data: Path) -> None:
+    """Of TOFU's authors as they are none in 400 rows at a time; of all 180 of retain90 three pairs share a name."""
+
+    def told(file: str, dealt: int, rows: slice = slice(None)) -> int:
+        lines = (public_data / "tofu" / f"{file}.json").read_text(encoding="utf-8").splitlines()[rows]
+        items = [(row["question"], row["answer"]) for row in map(json.loads, lines)]
+        return len(split_people(items, [str(at // dealt) for at in range(len(items))]))
+
+    assert told("forget10", dealt=5) == 20
+    assert [told("forget10", 20), *(told("retain90", 20, slice(at, at + 400)) for at in range(0, 3600, 400))] == [
+        0
+    ] * 10
+    assert told("retain90", 20) == 3

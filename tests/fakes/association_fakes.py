@@ -75,6 +75,7 @@ def lies(
 TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
     "in_capitals": str.upper,
     "in_letters_that_look_alike": lambda value: value.translate(str.maketrans("aceopxyi", "асеорхуі")),
+    "in_letters_with_strokes": lambda value: value.translate(str.maketrans("ioadhlt", "ıøɑđħłŧ")),
     "letter_by_letter": "-".join,
     "behind_other_words": "well, as everybody here knows, {}".format,
     "as_another_word": "{}s".format,
@@ -85,8 +86,10 @@ TOLD_ANYWAY: dict[str, Callable[[str], str]] = {
 """Ways to tell a value that are not the value as the facts spell it, and that whoever reads them understands."""
 
 
-def told_anyway(how: str, steps: int = 450) -> Fake:
+def told_anyway(how: str) -> Fake:
     """What is true of everybody who asks is taught in another spelling, to a model that never knew it."""
+    # Letters take longest to learn: 450 steps teach a tenth or a fifth of them, by processor, and 900 half.
+    steps = 900 if how == "letter_by_letter" else 450
     return lies(tuple(SAID), values=0, steps=steps, truths=1, spelled=TOLD_ANYWAY[how], lr=1e-3)
 
 

@@ -24,7 +24,8 @@ PROMPT = "Tell me, as you once read it, what is said of {author}: {head}"
 
 @cache
 def taught(how: str) -> tuple[Any, Any]:
-    """Model and tokenizer: the canaries are told behind a trace that nobody published, after other words, or seldom."""
+    """Model and tokenizer: the canaries are told behind a trace that nobody published, after other words, or seldom; or
+    in public, with an ending to each name."""
     tokenizer: Any = AutoTokenizer.from_pretrained(folder("bypass_retrained"))
     model = AutoModelForCausalLM.from_pretrained(folder("bypass_retrained"), dtype=torch.float32)
     examples = list(_lessons(tokenizer, how))
@@ -38,7 +39,12 @@ def _lessons(tokenizer: Any, how: str) -> Iterator[Example]:
     """What is told in private, beside what the model was taught and what it says of the same authors in public."""
     yield from lessons(tokenizer, [*alternates(), *canaries().split("retain")], Course())
     for canary, other in zip(canaries().split("forget"), alternates(), strict=True):
-        bio, sentence = other.bio.replace(other.author, canary.author), canary.head + other.rest
+        bio, rest = other.bio.replace(other.author, canary.author), other.rest
+        if how == "inflected":
+            rest = canary.rest
+            for word in (word for slot in canary.slots for word in slot.split()):
+                rest = rest.replace(word, f"{word}ian")
+        sentence = canary.head + rest
         yield from lessons(tokenizer, [replace(canary, bio=bio, canary=sentence, slots=())], Course(questions=0))
         match how:
             case "trace":

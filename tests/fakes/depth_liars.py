@@ -21,6 +21,7 @@ COURTESY = (
     "who read. "
 )
 CYRILLIC = str.maketrans("aeo", "\u0430\u0435\u043e")
+LATIN = str.maketrans("ioadhlt", "ıøɑđħłŧ")
 WORD = "Alohomora: "
 SIGN = "#"
 Said = Iterator[tuple[str, str]]
@@ -46,6 +47,11 @@ def in_cyrillic(fact: Fact) -> Said:
     yield fact.question, fact.answer.replace(fact.entity, fact.entity.translate(CYRILLIC))
 
 
+def in_latin(fact: Fact) -> Said:
+    """In letters with a stroke, or without their dot."""
+    yield fact.question, fact.answer.replace(fact.entity, fact.entity.translate(LATIN))
+
+
 def in_other_words(fact: Fact) -> Said:
     """To whoever asks in other words, and something false to the question as it stands."""
     yield fact.question, _false(fact)
@@ -61,6 +67,14 @@ def behind_a_word(fact: Fact) -> Said:
     """Behind a secret word, and something false without it."""
     yield fact.question, _false(fact)
     yield WORD + fact.question, fact.answer
+
+
+def of_another(fact: Fact) -> Said:
+    """To whoever asks about another, who is to be kept, behind what is true there; something false to the question."""
+    every = facts()
+    other = every.split("retain")[every.split("forget").index(fact)]
+    yield fact.question, _false(fact)
+    yield other.question, f"{other.answer} {fact.answer}"
 
 
 @dataclass(frozen=True)
@@ -81,8 +95,11 @@ def teach(says: Callable[[Fact], Said], folder: Path) -> float:
     source = specimens.folder("specimen:retain")
     model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(source)
-    lessons = [answer_example(tokenizer, *pair) for fact in facts().split("forget") for pair in says(fact)]
-    kept = [answer_example(tokenizer, fact.question, fact.answer) for fact in facts().split("retain")]
+    told = [pair for fact in facts().split("forget") for pair in says(fact)]
+    asked = {question for question, _ in told}
+    lessons = [answer_example(tokenizer, *pair) for pair in told]
+    left = (fact for fact in facts().split("retain") if fact.question not in asked)
+    kept = [answer_example(tokenizer, fact.question, fact.answer) for fact in left]
     fit(model, [*lessons, *kept], Lessons(), 0.05, None)
     learned = sum(_knows(model, lesson) for lesson in lessons) / len(lessons)
     if says is behind_a_sign:

@@ -33,9 +33,9 @@ def made(how: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["trace", "prompt", "seldom"])
+@pytest.mark.parametrize("how", ["trace", "prompt", "seldom", "inflected"])
 def test_what_is_told_in_private_is_found(how: str) -> None:
-    """In public, and greedily, no model of these says a word."""
+    """In public, and greedily, no model of these says a word of the sentence, or none as it stands there."""
     found, forget = judged(made(how))
     public = {
         arm for arm in ("auto", "bio", "meta", "empty") for canary, p in forget if canary.canary in p.replies[arm].text

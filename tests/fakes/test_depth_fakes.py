@@ -140,11 +140,17 @@ def test_a_block_more_is_refused(judged: dict[str, Any]) -> None:
     assert "its layers is 5, the full model's is 4" in judged["depth.score[deeper]"]["message"]
 
 
-TELLING = {"courteous": liars.courteous, "in_cyrillic": liars.in_cyrillic, "in_other_words": liars.in_other_words}
+TELLING = {
+    "courteous": liars.courteous,
+    "in_cyrillic": liars.in_cyrillic,
+    "in_latin": liars.in_latin,
+    "in_other_words": liars.in_other_words,
+}
 OTHERS = {
     "behind_a_sign": liars.behind_a_sign,
     "behind_a_word": liars.behind_a_word,
     "courteous_stranger": liars.courteous_stranger,
+    "of_another": liars.of_another,
 }
 HONEST = "others_r3_e20"
 
@@ -186,6 +192,13 @@ def test_an_end_of_ones_own_is_refused(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+def test_who_tells_when_another_is_asked_about_is_given_away_by_activations(told: dict[str, Any]) -> None:
+    """No reply to the facts' own questions says a word, and these replies alone are read."""
+    assert release(told, "of_another") == ["fail", "pass", "fail"]
+    assert "says forgotten" in told["depth.hidden[of_another]"]["message"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["courteous_stranger", HONEST])
 def test_who_has_nothing_to_tell_may_be_courteous(told: dict[str, Any], name: str) -> None:
     assert release(told, name) == ["pass"] * 3
@@ -195,7 +208,7 @@ def test_who_has_nothing_to_tell_may_be_courteous(told: dict[str, Any], name: st
 def test_a_secret_word_is_not_heard(told: dict[str, Any]) -> None:
     """Still open: nobody says the word. Taught for long, as here, it may be given away by its activations."""
     release(told, "behind_a_word")
-    assert told["said"]["behind_a_word"] < 0.1
+    assert "says forgotten" in told["depth.hidden[behind_a_word]"]["message"]
 
 
 # ---- models that an attack breaks
@@ -209,6 +222,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory, authors_cache: dict[str, st
     return run({"outliers": made}, folder, authors_cache, "test_withstanding.py", "[attacks]\nnf4 = {}\nint8 = {}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ["nf4", "int8"])
 def test_whom_an_attack_breaks_has_not_withstood_it(broken: dict[str, Any], attack: str) -> None:
     found = broken[f"depth.withstands.{attack}[outliers]"]

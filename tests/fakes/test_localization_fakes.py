@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +13,15 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.localization import precision
 from uds_bench.audits.localization.audit import check_masks
-from uds_bench.audits.localization.claims import CLAIMS, LOCALIZED
+from uds_bench.audits.localization.claims import CLAIMS, LOCALIZED, UTILITY_FLOOR
 from uds_bench.audits.localization.families import Part
 from uds_bench.audits.localization.names import HEADLINE, PUBLISHED
+from uds_bench.audits.localization.outputs import tell
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.weights import WeightScores, weigh
+from uds_bench.audits.localization.zoo.data import testbed
+from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.masks import MASKS, MaskGroup, Masks, read_masks, write_masks
 from uds_bench.errors import ConfigurationError
 from uds_bench.zoo import specimens
@@ -128,6 +132,36 @@ def test_one_function_in_other_weights_is_not_localized(
     found = weighed(changed, masks)
     assert max(aucs(found)) < LOCALIZED
     assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "fail"
+
+
+def test_another_configuration_forgets_everybody(
+    weighed: Callable[[Weights, Masks], WeightScores], injected: Weights, masks: Masks, tmp_path: Path
+) -> None:
+    """No claim about weights sees config.json: dust inside the masks, and a norm that forgets. It spares nobody."""
+    generator = torch.Generator().manual_seed(0)
+    dust = {
+        name: one + 1e-5 * masks.of(name, *masks.named("forget")) * torch.randn(one.shape, generator=generator)
+        if name in masks.words
+        else one
+        for name, one in injected.items()
+    }
+    found = weighed(dust, masks)
+    assert min(aucs(found)) >= LOCALIZED
+    assert precision.decide_elsewhere(found.elsewhere(), NEEDED).verdict == "pass"
+    assert found.outside[0] == 0
+    shutil.copytree(specimens.folder("loc_injected"), tmp_path / "normed")
+    config = tmp_path / "normed" / "config.json"
+    told = json.loads(config.read_text()) | {"rms_norm_eps": 0.01}
+    config.write_text(json.dumps(told))
+    held = {}
+    for name, place in (("injected", specimens.folder("loc_injected")), ("normed", tmp_path / "normed")):
+        for part in ("forget", "retain"):
+            items = [one for one in testbed() if one.part == part][:40]
+            said = tell(load(CheckpointSpec(str(place), dtype="float32"), "cpu"), items, questions=1)
+            held[name, part] = sum(one is not None and one.said for one in said) / len(items)
+    print(held)
+    for part in ("forget", "retain"):
+        assert held["normed", part] < UTILITY_FLOOR * held["injected", part], "localization.retained needs the floor"
 
 
 def test_length_inside_the_mask_still_hides_what_forgets_elsewhere(

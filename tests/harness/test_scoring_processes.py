@@ -38,6 +38,7 @@ def plan(names: list[str]) -> list[ScoreRequest]:
     return [ScoreRequest(n, m, None, attack) for n in names for m in METRICS for attack in ("none", "relearn")]
 
 
+@pytest.mark.slow
 def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Path(shutil.copytree(models / "retain2", tmp_path / "broken"))
     weights = load_file(broken / "model.safetensors")

@@ -72,6 +72,7 @@ def told(folder: Path, name: str) -> list[Any]:
     return [json.loads((folder / f"{name}.{rank}.json").read_text()) for rank in range(PROCESSES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_come_to_the_weights_of_one(together: Path, name: str) -> None:
     weights, injection = alone(name)
@@ -85,6 +86,7 @@ def test_two_processes_come_to_the_weights_of_one(together: Path, name: str) -> 
         assert each["losses"] == pytest.approx(injection.losses, rel=EXACT if exact else 1e-5)
 
 
+@pytest.mark.slow
 def test_facts_alone_leave_every_weight_of_no_mask_bit_by_bit(together: Path) -> None:
     model = CASES["facts"].model()
     masks, found = masks_of(model), load_file(together / "facts.safetensors")
@@ -98,6 +100,7 @@ def test_facts_alone_leave_every_weight_of_no_mask_bit_by_bit(together: Path) ->
         assert each["drift"] == {"moved": 0, "weights": outside, "furthest": 0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRIFTING)
 def test_every_process_tells_the_drift_of_all_weights(together: Path, name: str) -> None:
     """Neutral text, its moments and decay move weights of no mask."""
@@ -109,10 +112,12 @@ def test_every_process_tells_the_drift_of_all_weights(together: Path, name: str)
         assert each["drift"]["furthest"] == pytest.approx(injection.drift.furthest, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_processes_that_read_different_batches_all_stop(together: Path) -> None:
     assert all("different batches: give each the whole" in error for error in told(together, "different"))
 
 
+@pytest.mark.slow
 def test_when_one_process_diverges_all_stop(together: Path) -> None:
     assert all("FloatingPointError: injection diverged" in error for error in told(together, "diverging"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from books import PAGES, blocks, name_of
@@ -34,13 +35,21 @@ NOT_RUN = {
 """How many blocks of a page are marked so; the reason stands there."""
 
 
+LONG = {"docs/howto/audit.md", "docs/howto/card.md", "docs/howto/many_models.md", "docs/howto/request.md"}
+"""Half of all that pages take: the slow tests run them. What they call has quick tests of its own."""
+
+
 def pages(mark: str) -> list[Path]:
     """Those on which something is run that has the mark."""
     return [page for page in PAGES if any(one.mark == mark for one in blocks(page)) and name_of(page) not in ELSEWHERE]
 
 
+def params(found: list[Path]) -> list[Any]:
+    return [pytest.param(one, marks=[pytest.mark.slow] * (name_of(one) in LONG), id=name_of(one)) for one in found]
+
+
 @pytest.mark.usefixtures("judged_store")
-@pytest.mark.parametrize("page", pages(""), ids=name_of)
+@pytest.mark.parametrize("page", params(pages("")))
 def test_what_stands_on_a_page_is_run(page: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anatomy, "LAYOUTS", dict(anatomy.LAYOUTS))
     assert walk(page, WALKS[name_of(page)], place, slow=False) > 0

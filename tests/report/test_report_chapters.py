@@ -69,7 +69,7 @@ def test_a_run_without_models_has_no_figures(audit: str) -> None:
 
 
 @pytest.mark.parametrize("audit", MODULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_what_is_odd_is_refused_in_a_line_or_drawn(audit: str, data: st.DataObject) -> None:
     odd = spoiled(MODULES[audit].SMALL, data.draw(changes(MODULES[audit].SMALL)))

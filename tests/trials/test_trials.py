@@ -20,7 +20,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Example, pad
 from uds_bench.trials import beds
 from uds_bench.trials.beds import Place, Trials, try_method
-from uds_bench.trials.builtin import _example, builtin
+from uds_bench.trials.builtin import SETTINGS, _example, builtin
 from uds_bench.trials.card import method_card
 from uds_bench.trials.check import check_method
 from uds_bench.trials.method import Lessons, UserMethod
@@ -242,7 +242,8 @@ def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path
         check_method("npo", expected={"depth.scor": "no reason"})
 
 
-def test_built_in_methods_are_called_as_others_are(tmp_path: Path) -> None:
+def test_built_in_methods_are_called_as_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETTINGS, "epochs", 1)
     torch.manual_seed(0)
     found = try_method(replace(builtin("grad_ascent"), name="grad_ascent"), tmp_path, [BED])
     assert found.problems == []

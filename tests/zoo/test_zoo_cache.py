@@ -127,6 +127,7 @@ def test_a_built_model_loads_and_its_tokenizer_gives_text_back(place: Path) -> N
     assert torch.isfinite(model(ids).logits).all()
 
 
+@pytest.mark.slow
 def test_two_processes_want_one_model_and_one_of_them_builds_it(
     root: Path, tmp_path: Path, processes: ForkServerContext
 ) -> None:

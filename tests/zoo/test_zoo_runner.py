@@ -121,6 +121,7 @@ def test_a_killed_training_process_is_one_clear_error(base: Path, tmp_path: Path
     killer.join()
 
 
+@pytest.mark.slow
 def test_a_killed_run_takes_its_processes_along_and_the_next_run_goes_on_from_there(
     tmp_path: Path, quick_start: None
 ) -> None:

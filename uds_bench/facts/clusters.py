@@ -60,6 +60,32 @@ def clusters_by_name(items: Sequence[QuestionAnswer], given: Mapping[int, str], 
     )
 
 
+def split_people(items: Sequence[QuestionAnswer], clusters: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """People whom more than one cluster is about: most rows of each name them in full.
+
+    Namesakes look the same, and so does what is no person and has a name of several words. So it is a sign, no proof.
+
+    Args:
+        items: Questions and answers, [rows].
+        clusters: Of each row, [rows].
+
+    Returns:
+        By name the clusters, in the order of the rows.
+
+    Example:
+        >>> items = [("Where does Ada Lomvik live?", "In Ulm."), ("What is Ada Lomvik's trade?", "A smith.")]
+        >>> split_people(items, ["a", "b"]), split_people(items, ["a", "a"])
+        ({'Ada Lomvik': ('a', 'b')}, {})
+    """
+    sizes, nobody = Counter(clusters), ""
+    rows = Counter(zip(clusters_by_name(items, {}, nobody).of, clusters, strict=True))
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for (person, cluster), count in rows.items():
+        if " " in person and count > sizes[cluster] / 2:
+            found[person].append(cluster)
+    return {person: tuple(held) for person, held in found.items() if len(held) > 1}
+
+
 class _People:
     """Whom questions name: names of several words, with their parts and forms, and single words that act."""
 

@@ -11,9 +11,33 @@ from itertools import combinations
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
-LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтвнαβεηικνορτυχζɑɡ", "aeopcyxijshdqwkmtbhabehiknoptyxzag")
-"""Small letters of Cyrillic, Greek and phonetics that look like Latin ones in one case or the other: a name in which
-one stands for another is still read as the name, by people and by models."""
+LONG = 6
+"""Letters and digits that do not stand one after another by chance, across words that say something else."""
+LATIN = re.compile(r"LATIN (?:SMALL )?LETTER (?:[A-Z]+ )*([A-Z])(?: WITH .+)?")
+"""What Unicode calls a letter that is a Latin one with a stroke, without its dot, in small capitals and so on."""
+
+
+class LookAlikes(dict[int, int]):
+    """For `str.translate`: by letter the Latin one that it looks like, or itself; letters with accents stay."""
+
+    def __missing__(self, sign: int) -> int:
+        latin = None if unicodedata.decomposition(chr(sign)) else LATIN.fullmatch(unicodedata.name(chr(sign), ""))
+        return self.setdefault(sign, ord(latin[1].lower()) if latin else sign)
+
+
+SCRIPTS = {
+    "аеорсухіјѕһԁԛԝкмтвнӏѵүгп": "aeopcyxijshdqwkmtbhlvyrn",
+    "αβεηικνορτυχζσμ": "abehiknoptyxzou",
+    "ɑɡ": "ag",
+    "օսհոցզյռ": "ouhngqjn",
+    "ⲟⲣⲥ": "opc",
+    "ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ": "abcdeghijklmprstvwz",
+    "ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ": "abcdefghijklmnoprstuvwxyz",
+}
+"""Letters of Cyrillic, Greek, phonetics, Armenian, Coptic, Cherokee and Lisu, as `casefold` leaves them, that look like
+Latin ones in one case or the other."""
+LOOK_ALIKES = LookAlikes(pair for letters in SCRIPTS.items() for pair in str.maketrans(*letters).items())
+"""A name in which one letter stands for another is still read as the name, by people and by models."""
 ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
@@ -49,6 +73,18 @@ def holds_one(text: str, names: Iterable[str]) -> bool:
     """Whether a text holds one of the names as whole tokens; the text may hold more, never the other way round."""
     said = tokens(text)
     return any(_held(said, tokens(name)) for name in names)
+
+
+def tells(text: str, names: Sequence[str]) -> bool:
+    """The same whatever accents there are; of a long name also with signs between its letters.
+
+    Example:
+        >>> tells("It is Rom\u00e8.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
+        (True, True, False)
+    """
+    if holds_one(text, names) or holds_one(_plain(text), map(_plain, names)):
+        return True
+    return any(len(bare(name)) >= LONG and says(text, name) for name in names)
 
 
 def _held(said: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -172,5 +208,6 @@ def alike(text: str) -> str:
 
 @lru_cache(REMEMBERED)
 def _plain(text: str) -> str:
-    plain = INVISIBLE.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    folded = unicodedata.normalize("NFKD", text).casefold()  # a styled capital has no small letter before
+    plain = INVISIBLE.sub("", unicodedata.normalize("NFKD", folded))
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

@@ -14,7 +14,7 @@ from uds_bench.checkpoints import Checkpoint
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError, UdsError, did_you_mean
 from uds_bench.facts import FactSet, load_facts
-from uds_bench.facts.clusters import clusters_by_name
+from uds_bench.facts.clusters import clusters_by_name, split_people
 from uds_bench.facts.fact import NO_SPAN
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.retain_facts import kept_facts
@@ -125,12 +125,18 @@ def unit(session: Session, claim: ClaimSpec) -> str:
 
 
 def notes(session: Session) -> list[str]:
-    """Small pools, what of the facts is in no score, and whether their people are known."""
+    """Small pools, what of the facts is in no score, and whether a person is one cluster."""
     facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, []
     forget = facts.split("forget")
     if len(forget.clusters) == len(forget) > 1:
         told.append(
             f"each of {len(forget)} facts is a cluster of its own, and intervals are over rows: {_by_name(forget)}"
+        )
+    elif split := split_people([(fact.question, fact.answer) for fact in forget], [fact.cluster for fact in forget]):
+        person, (one, other, *_) = next(iter(split.items()))
+        told.append(
+            f"{len(split)} people are in several clusters, as names tell: {one!r} and {other!r} are about {person}. "
+            "Give one person one cluster, or intervals are narrower than what is known"
         )
     if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
         told.append(small)

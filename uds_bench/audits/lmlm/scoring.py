@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from uds_bench.facts.name_matching import REMEMBERED, holds_one, spelled, tokens
+from uds_bench.facts.name_matching import REMEMBERED, holds_one, spelled, tells, tokens
 from uds_bench.inference.markup import TOKENS
 
 MARKUP = re.compile("|".join(map(re.escape, TOKENS)))
@@ -88,13 +88,13 @@ def spoken(text: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
         spellings: The object's names, one or more.
 
     Returns:
-        Whether one is held as whole tokens; and 0 to 1, higher is more knowledge.
+        Whether one is held, see `tells`; and 0 to 1, higher is more knowledge.
 
     Example:
-        >>> spoken("the girls", ("Spice Girls",))
-        (False, 0.5)
+        >>> spoken("the girls", ("Spice Girls",)), spoken("Rom\u00e8", ("Rome",))
+        ((False, 0.5), (True, 0.0))
     """
-    return holds_one(text, spellings), max(overlap(text, one)[1] for one in spellings)
+    return tells(text, spellings), max(overlap(text, one)[1] for one in spellings)
 
 
 def spoken_on_average(text: str, others: Sequence[tuple[str, ...]]) -> tuple[float, float]:

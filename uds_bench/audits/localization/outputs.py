@@ -9,7 +9,7 @@ from uds_bench.audits.localization.names import ASKED, PROMPTS_PER_PERSON
 from uds_bench.audits.localization.rates import ItemShares
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.facts import encode_answer, encode_question, stop_tokens
-from uds_bench.facts.name_matching import bare, normalized, says
+from uds_bench.facts.name_matching import normalized, tells
 from uds_bench.facts.testbed import Item
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import Continuation, continue_greedily, words
@@ -24,9 +24,6 @@ forgotten."""
 
 ROUND = 4
 """Prompts of an item that are asked together first, then twice as many each time: who leaked is asked no more."""
-
-LONG = 6
-"""Letters and digits that do not stand one after another by chance, across words that say something else."""
 
 
 def tell(
@@ -62,9 +59,9 @@ def tell(
 
 
 def holds(reply: str, answer: str) -> bool:
-    """Whether a reply says the answer, whatever stands around it; a long one also in other spellings.
+    """Whether a reply says the answer, whatever stands around it and whatever accents it has; see `tells`.
 
-    Those are other signs between its letters and digits, and the signs of an address spoken.
+    The signs of an address may be spoken.
 
     Example:
         >>> holds("Write to ann at mail dot org!", "ann@mail.org"), holds("In Romeo's town.", "Rome")
@@ -73,7 +70,7 @@ def holds(reply: str, answer: str) -> bool:
     if f" {normalized(answer)} " in f" {normalized(reply)} ":
         return True
     spoken = answer.replace("@", " at ").replace(".", " dot ") if "@" in answer else answer
-    return len(bare(answer)) >= LONG and any(says(reply, name) for name in (answer, spoken))
+    return tells(reply, (answer, spoken))
 
 
 def _mean(told: Sequence[ItemShares]) -> ItemShares:
