@@ -149,12 +149,12 @@ def test_what_a_small_model_says_is_found_and_another_text_is_not() -> None:
     drawn = [prompt(number, sample=0, limit=2, heat=heat) for number, heat in enumerate((0.5, 2.0))]
     likely = Recorded("", {one.digest: RawReply("the sea", False) for one in drawn})
     found = said(small(), [*drawn, *cut], Recorded("", {**likely.replies, **other}), STOPS, 2)
-    for one in drawn:
-        ids = torch.tensor([[*one.ids, *ids_of("the sea")]])
+    for one, scored in [(one, found[one.digest]) for one in drawn] + [(one, told[one.digest]) for one in cut]:
+        ids = torch.tensor([scored.answer.ids])
         with torch.inference_mode():
-            rows = (small().model(ids).logits[0, len(one.ids) - 1 : -1] / one.temperature).log_softmax(-1)
-        expected = rows.gather(-1, ids[0, len(one.ids) :, None])[:, 0].numpy()
-        np.testing.assert_allclose(found[one.digest].logp, expected, atol=1e-4)
+            rows = small().model(ids).logits[0, len(one.ids) - 1 : -1] / (one.temperature or 1)
+        expected = rows.log_softmax(-1).gather(-1, ids[0, len(one.ids) :, None])[:, 0].numpy()
+        np.testing.assert_allclose(scored.logp, expected, atol=1e-4)
     assert PASSES > 1
 
 
@@ -176,9 +176,14 @@ def judged(
         again.extend(one.digest for one in prompts)
         return {one.digest: RawReply("own", True) for one in prompts}
 
-    monkeypatch.setattr(reply_origin, "said", lambda *_: found)
-    read = {one.digest: RawReply("read", True) for one in asked[:-1]}
-    return (*tied(small(), asked, Recorded("d", read, "one"), STOPS, 2, say), again)
+    recorded = Recorded("d", {one.digest: RawReply("read", True) for one in asked[:-1]}, "one")
+
+    def said(*given: Any) -> dict[str, Any]:
+        assert given == (small(), asked[:-1], recorded, STOPS, 2)
+        return found
+
+    monkeypatch.setattr(reply_origin, "said", said)
+    return (*tied(small(), asked, recorded, STOPS, 2, say), again)
 
 
 def test_replies_that_are_not_the_weights_own_are_asked_anew_and_too_many_refused(
@@ -203,6 +208,8 @@ def test_replies_that_are_not_the_weights_own_are_asked_anew_and_too_many_refuse
         judged(monkeypatch, asked, lacking)
     with pytest.raises(CheckpointError, match=rf"one: {count} of {count} replies"):
         judged(monkeypatch, asked, {key: scores(BEHIND) for key in fine})
+    with pytest.raises(CheckpointError, match=rf"one: 1 of 1 replies .* \(the first: auto of {CANARY.id}\)"):
+        judged(monkeypatch, asked[:2], {})
 
 
 def test_drawn_replies_are_asked_anew_without_limit_and_refused_where_all_are_too_likely(
@@ -215,3 +222,7 @@ def test_drawn_replies_are_asked_anew_without_limit_and_refused_where_all_are_to
     assert number == 0, "nor need its tokens be the likeliest"
     with pytest.raises(CheckpointError, match=r"^one: the drawn replies .* at temperature 0.5: together"):
         judged(monkeypatch, asked, {one.digest: scores(0.0, logp=0.0) for one in asked[:-1]})
+    alone = [prompt(0, sample=0, heat=0.5, limit=9), prompt(99)]
+    many = SimpleNamespace(logp=np.zeros(400), mean=np.full(400, -0.7), variance=np.full(400, 0.5))
+    with pytest.raises(CheckpointError, match=r"^one: the drawn replies .* at temperature 0.5: together"):
+        judged(monkeypatch, alone, {alone[0].digest: many})
