@@ -203,6 +203,9 @@ def test_replies_that_are_not_the_weights_own_are_asked_anew_and_too_many_refuse
             assert (number, again) == (0, []), "rounding alone puts one token so far behind"
         else:
             assert (number, again, found.replies[foreign].text) == (1, [foreign], "own")
+    often = scores(BEHIND)
+    often.behind[1:4] = BEHIND
+    assert judged(monkeypatch, asked, {**fine, foreign: often})[1:] == (1, [foreign]), "alone, though rounding is none"
     lacking = {key: one for at, (key, one) in enumerate(fine.items()) if at > 1}
     with pytest.raises(CheckpointError, match=rf"one: 2 of {count} replies .* \(the first: auto of {CANARY.id}\)"):
         judged(monkeypatch, asked, lacking)
