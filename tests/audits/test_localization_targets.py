@@ -260,7 +260,7 @@ def test_fewer_weights_than_folds_on_a_side_are_told_apart_by_nothing(
     drawn = iter([(np.arange(40), labels), *[(np.arange(0), np.zeros(0, bool))] * (len(NAMES) - 1)])
     monkeypatch.setattr(composite, "_drawn", lambda *_: next(drawn))
     moved = {name: torch.zeros(SHAPES[name]) for name in NAMES}
-    moved[NAMES[0]].view(-1)[:wanted] = 1
+    moved[NAMES[0]].view(-1)[: max(1, wanted)] = 1
     found = composite_auc(lineup(tmp_path, plus(INJECTED, moved)), [FAMILIES["raw"]], "forget")
     assert (found.positives, found.negatives) == (wanted, 40 - wanted)
     if wanted:

@@ -24,6 +24,7 @@ from uds_bench.metrics.metric import FactValue, Measured, MetricSummary
 from uds_bench.metrics.rouge import JAILBREAK, NO_WORD, rouge_l, round_trip
 from uds_bench.metrics.subject import Subject
 from uds_bench.statistics import harmonic_mean
+from uds_bench.storage import content_key
 
 FORGET = FACTS.split("forget")
 SAMPLE = ("author", "lives", "authors", "living", "by", "the", "sea", "1998", "Norway's", "Bergen,", "ran")
@@ -111,6 +112,18 @@ def test_facts_that_rouge_cannot_judge_are_invalid() -> None:
     values = compute("para_rouge", found).values
     assert [v.reason for v in values] == ["the fact has no paraphrased_answer", NO_WORD]
     assert [v.value for v in values] == [None, None]
+    assert [(v.id, v.detail) for v in values] == [
+        ("lacking", {"answer": "It is Ada."}),
+        ("foreign", {"answer": "東京"}),
+    ]
+    right = compute("rouge", found).values[0]
+    assert (right.id, right.detail) == ("lacking", {"answer": "It is Ada."})
+
+
+def test_what_was_asked_is_noted() -> None:
+    found = said({"": [f.answer for f in FORGET], JAILBREAK: [f.answer for f in FORGET]})
+    for name, opening in (("rouge", ""), ("jailbreak_rouge", JAILBREAK)):
+        assert compute(name, found).notes["rendered"] == content_key(found.questions(opening))
 
 
 def test_the_true_answer_is_spelled_by_the_models_tokens() -> None:

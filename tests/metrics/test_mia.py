@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,7 +21,8 @@ from test_output_metrics import FROM_LOGITS, THROUGH_MODEL, plain, random_answer
 from uds_bench.errors import UdsError
 from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS, mia, mia_retain
-from uds_bench.metrics.metric import FactValue
+from uds_bench.metrics.metric import FactValue, MetricSummary
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 RAW = ("mia_loss", "mia_zlib", "mia_min_k", "mia_min_k_plus_plus")
 SHARES = (0.4, 0.2, 0.1)
@@ -181,6 +183,46 @@ def test_saturation_is_told() -> None:
     assert found.summary.value == 0
     assert found.notes["saturated"]
     assert not beside("s_loss", METRICS["mia_loss"].compute(subject(), "default").values).notes["saturated"]
+
+
+def test_saturated_is_from_twice_the_retain_models_value_on() -> None:
+    """Beside a retain model with so many pairs in order: half as many, and fewer."""
+    own = METRICS["mia_loss"].compute(subject(), "default").summary
+    assert own is not None
+    assert own.value is not None
+    for share in (2, 2.5):
+        wins = round(48 * own.value / share)
+        won = [min(6, max(0, wins - 6 * at)) - 0.5 for at in range(8)]
+        found = beside("s_loss", rows([-one for one in won], range(0, -6, -1)))
+        assert found.notes["auc_retain"] == wins / 48
+        assert found.notes["saturated"] is (own.value >= wins / 24)
+
+
+@pytest.mark.parametrize("variant", ["k0.4", "k0.2"])
+def test_the_retain_model_is_asked_for_the_same_variant(variant: str) -> None:
+    read: list[tuple[str, str]] = []
+
+    def recorded(metric: str, variant: str | None) -> Sequence[FactValue]:
+        read.append((metric, str(variant)))
+        return rows(range(8), range(6))
+
+    def never(which: str) -> Any:
+        raise AssertionError(which)
+
+    references = ReferenceModels(never, {}, FACTS, recorded=recorded)
+    METRICS["s_min_k"].compute(Subject(checkpoint(), references), variant)
+    assert read == [("mia_min_k", variant)]
+
+
+def test_a_split_that_the_retain_model_lacks_is_undefined_and_its_facts_are_kept() -> None:
+    retain = [replace(one, value=None, reason="broken") if one.label else one for one in rows(range(8), range(6))]
+    found = beside("s_loss", retain)
+    assert found.summary == MetricSummary(None, None)
+    assert found.notes["undefined"] == "a split has no scored fact"
+    assert found.notes["auc"] is None
+    own = METRICS["mia_loss"].compute(subject(), "default")
+    assert [(one.id, one.label) for one in found.values] == [(one.id, one.label) for one in own.values]
+    assert [one.reason for one in found.values[8:]] == ["retain model: broken"] * 6
 
 
 def test_a_retain_model_at_an_end() -> None:
