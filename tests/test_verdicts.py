@@ -220,7 +220,9 @@ def test_an_order_has_the_numbers_and_the_words_of_its_steps(drawn: list[Interva
     for one, part in zip(steps, parts, strict=True):
         words = {Verdict.PASS: "", Verdict.FAIL: " goes the wrong way", Verdict.UNDECIDED: " is not clear"}
         numbers = f"{one.difference:+.3f} ({one.interval.low:+.3f}..{one.interval.high:+.3f})"
-        assert part == f"{one.later} - {one.earlier} = {numbers}{words[ordered(one).verdict]}"
+        needed = units_needed(one.difference, one.interval, 0.0) if ordered(one).verdict is Verdict.UNDECIDED else None
+        more = "" if needed is None else f", some {needed} people would decide it"
+        assert part == f"{one.later} - {one.earlier} = {numbers}{words[ordered(one).verdict]}{more}"
 
 
 def test_an_order_says_which_step_decides_nothing_and_that_there_is_none() -> None:
@@ -361,3 +363,21 @@ def test_how_many_units_would_decide_is_told_where_so_many_can_be_had(low: float
     assert (needed is not None) == some
     told = at_least(low, interval).text.partition("the interval holds the bound, short by 0.600")[2]
     assert told == (f"; some {needed} people would decide it" if some else "")
+
+
+@pytest.mark.parametrize(
+    ("observed", "reach", "needed"),
+    [(0.0, 0.2, 80), (0.05, 0.1, 80), (-0.05, 0.1, 80), (0.15, 0.1, 80), (-0.15, 0.1, 80), (0.1, 0.1, None)],
+)
+def test_how_many_units_would_show_an_equivalence_or_its_lack_is_told(
+    observed: float, reach: float, needed: int | None
+) -> None:
+    """Within the margin both its ends are to be left out of the interval, beyond it the nearer one."""
+    told = equal(observed, Interval(observed - reach, observed + reach, "x", 20)).text
+    assert told.endswith(f"; some {needed} people would decide it") == (needed is not None)
+    assert ("would decide" in told) == (needed is not None)
+
+
+def test_as_many_units_as_there_are_leave_a_bound_out_that_lies_beyond() -> None:
+    assert units_needed(0.5, Interval(0.4, 0.6, "x", 20), 0.7) == 20
+    assert units_needed(0.0, Interval(-0.1, 0.0, "x", 20), 0.1) == 20

@@ -141,9 +141,8 @@ def decide_threshold(
     short = sign * (bound - near)
     if sign * (far - bound) < 0:
         return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
-    needed = units_needed(observed, interval, bound)
-    more = "" if needed is None else f"; some {needed} {unit} would decide it"
-    told = f"{text}: the interval holds the bound, short by {short:.3f}{more}"
+    told = f"{text}: the interval holds the bound, short by {short:.3f}"
+    told += "; ".join(["", *_would_decide([units_needed(observed, interval, bound)], unit)])
     return Decision(Verdict.UNDECIDED, observed, interval, told, short)
 
 
@@ -155,10 +154,11 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
     Args:
         observed: the mean.
         interval: around it, over the units at hand.
-        bound: what it is held against, inside the interval.
+        bound: what it is held against.
 
     Returns:
-        So many units, rounded up to two digits; None where it would take more than `MOST_TIMES` times as many.
+        So many units, rounded up to two digits; those at hand where the interval leaves the bound out; None where it
+        would take more than `MOST_TIMES` times as many.
 
     Example:
         >>> units_needed(0.8, Interval(0.6, 1.0, "by hand", 10), bound=0.7)
@@ -166,6 +166,8 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
         >>> units_needed(1.0, Interval(0.025 ** (1 / 30), 1.0, "exact", 30), bound=0.9)  # 0.025 ** (1 / 36) = 0.903
         36
     """
+    if bound < interval.low or bound > interval.high:
+        return interval.units
     if observed in (0.0, 1.0) and observed in (interval.low, interval.high) and 0 < bound < 1:
         clear = interval.low if observed else 1 - interval.high
         if clear <= 0:
@@ -179,6 +181,12 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
     exact = interval.units * (reach / gap) ** 2
     step = 10 ** int(max(0, math.floor(math.log10(exact)) - 1))
     return int(math.ceil(exact / step - ROUNDING) * step)
+
+
+def _would_decide(needed: Sequence[int | None], unit: str) -> list[str]:
+    """The most of these numbers in words; nothing where one of them is out of reach."""
+    known = [one for one in needed if one is not None]
+    return [f"some {max(known)} {unit} would decide it"] if len(known) == len(needed) else []
 
 
 def decide_equivalence(observed: float | None, interval: Interval | None, margin: float, unit: str) -> Decision:
@@ -213,8 +221,13 @@ def decide_equivalence(observed: float | None, interval: Interval | None, margin
         return Decision(Verdict.PASS, observed, interval, text)
     short = max(interval.high - margin, -margin - interval.low)
     outside = interval.low > margin or interval.high < -margin
-    verdict = Verdict.FAIL if outside else Verdict.UNDECIDED
-    return Decision(verdict, observed, interval, f"{text}: short by {short:.3f}", short)
+    if outside:
+        return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
+    # To lie wholly within both ends must be left behind; wholly outside, the nearer one.
+    ends = [-margin, margin] if abs(observed) <= margin else [math.copysign(margin, observed)]
+    more = _would_decide([units_needed(observed, interval, end) for end in ends], unit)
+    told = "; ".join([f"{text}: short by {short:.3f}", *more])
+    return Decision(Verdict.UNDECIDED, observed, interval, told, short)
 
 
 def decide_identity(observed: float | None, expected: float, tolerance: float, what: str) -> Decision:
@@ -285,7 +298,9 @@ def decide_ordering(steps: Sequence[Step], unit: str) -> Decision:
             part += " goes the wrong way"
         elif low <= 0:
             verdict = verdict if verdict is Verdict.FAIL else Verdict.UNDECIDED
-            part += " is not clear"
+            part += ", ".join(
+                [" is not clear", *_would_decide([units_needed(step.difference, step.interval, 0.0)], unit)]
+            )
         parts.append(part)
     worst = min(steps, key=lambda step: step.interval.low)
     text = f"{'; '.join(parts)}; each needs to lie above 0 ({worst.interval.units} {unit})"

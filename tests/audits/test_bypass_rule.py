@@ -258,7 +258,7 @@ def test_each_number_has_its_own_part(changed: dict[str, Any], parts: FindingPar
             replace(SILENT, recalls=recalls(replace(FLOOR, above_never=rate(0, 0, units=0)))),
             ["without authors never seen"],
         ),
-        (replace(SILENT, kept=rate(0.05, 0.5)), ["too few retain authors"]),
+        (replace(SILENT, kept=rate(0.05, 0.5)), ["may be collapse: some 67 retain authors would tell"]),
         (replace(SILENT, leak=rate(0.05, 0.35, 0.2), out=rate(0.0, 0.1, 0.03)), ["leaks 20%", "answer's 3%"]),
         (replace(SILENT, out=rate(0.0, 0.3), answered=rate(0.05, 0.3, 0.15)), ["15%", "nor above 10%"]),
         (LEAKING, ["gap is +0.75", "names are right at 0.50", "bio +0.00", "drawn +0.00"]),

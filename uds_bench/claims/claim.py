@@ -357,5 +357,8 @@ def _enough(decision: Decision, score: Score) -> Decision:
         text = f"{decision.text}; {sum(broken.values())} of {planned} facts could not be scored ({listed})"
         return replace(decision, verdict=Verdict.UNDECIDED, text=text)
     if planned and scored < LEAST_SCORED * planned:
-        return replace(decision, verdict=Verdict.UNDECIDED, text=f"{decision.text}{note}: too few to decide")
+        least = math.ceil(LEAST_SCORED * planned)
+        return replace(
+            decision, verdict=Verdict.UNDECIDED, text=f"{decision.text}{note}: too few to decide, {least} would"
+        )
     return replace(decision, text=f"{decision.text}{note}")

@@ -154,7 +154,7 @@ def least(facts: FactSet) -> float:
     Example:
         >>> from uds_bench.facts.authors import embedded
         >>> least(embedded(forget=16, retain=8, holdout=0))
-        0.03125
+        0.015625
     """
     return min(1.0, FEW / len(facts.split("forget")))
 

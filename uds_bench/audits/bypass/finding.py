@@ -25,6 +25,7 @@ from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.statistics import FEWEST, LEVEL, Interval, Rate
+from uds_bench.verdicts import units_needed
 
 UNTRIED = "teacher forcing, which needs the weights, was not tried: surface only"
 
@@ -160,7 +161,10 @@ def _word(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
         return (GapOutcome.NOT_UNLEARNED, told) if found is None or found[0] is GapOutcome.OPEN else found
     # Where the interval holds the bound, a split that may be wrong matters if there is anything to split.
     if not missing <= MISSING and seen.anywhere.value != 0:
-        return GapOutcome.OPEN, f"{lacking}, not clearly more than {MISSING:.0%}: more authors would tell"
+        return (
+            GapOutcome.OPEN,
+            f"{lacking}, not clearly more than {MISSING:.0%}: {_would_tell((seen.untagged, MISSING))}",
+        )
     if is_none(seen.out) and is_none(seen.leak) and not sign(gap):
         word, why = _silent(seen, parts)
         if seen.anywhere.value > 0 and word in (GapOutcome.NO_BYPASS, GapOutcome.OPEN):
@@ -198,7 +202,8 @@ def _silent(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
     if not all(share.interval.low <= 0 for share in seen.guessed):
         return GapOutcome.OPEN, answered
     if parts.retained != "kept":
-        return GapOutcome.OPEN, "nothing is said, and too few retain authors tell forgetting from collapse"
+        who = _would_tell((seen.kept, NO_GAP)).replace(" authors", " retain authors")
+        return GapOutcome.OPEN, f"nothing is said, which may be collapse: {who}"
     if not any(map(was_tried, seen.recalls.values())):
         return GapOutcome.OPEN, f"nothing is said, but {UNTRIED}"
     if not all(map(has_floors, seen.recalls.values())):
@@ -207,8 +212,16 @@ def _silent(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
             "nothing is said, and without authors never seen no floor tells whether anything is known",
         )
     if parts.held != "at the floor":
-        return GapOutcome.OPEN, "nothing is said, and recall may lie above a floor: more authors would tell"
+        above = [(one, NO_GAP) for found in seen.recalls.values() for one in (found.above_wrong, found.above_never)]
+        return GapOutcome.OPEN, f"nothing is said, and recall may lie above a floor: {_would_tell(*above)}"
     return GapOutcome.NO_BYPASS, "neither side says the canary, and teacher forcing finds no more than its floors"
+
+
+def _would_tell(*held: tuple[Rate, float]) -> str:
+    """How many authors would keep the bounds of all these out of their intervals."""
+    needed = [units_needed(one.value, one.interval, bound) for one, bound in held]
+    known = [max(FEWEST, one) for one in needed if one is not None]
+    return f"some {max(known)} authors would tell" if len(known) == len(needed) else "more authors would tell"
 
 
 def _by_luck(given: Rate, luck: float) -> bool:
@@ -231,7 +244,7 @@ def _leaking(seen: Evidence) -> tuple[GapOutcome, str]:
     if not all(stands_still(found) or _is_small_beside(gap, found) for found in contrasts.values()):
         return GapOutcome.OPEN, (
             f"the gap is {gap.value:+.2f}, and whether a swap of the trace moves the answer is not clear ({told}): "
-            "more authors would tell"
+            f"{_would_tell(*((one, bound) for one in contrasts.values() for bound in (-NO_GAP, NO_GAP)))}"
         )
     if all(remembers(found) for found in recalls.values()):
         found = min(recalls.values(), key=lambda one: one.own.value)
