@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from commands import Command
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
@@ -155,3 +156,16 @@ def test_what_is_generated_is_counted_in_steps(saved_release: Path, tmp_path: Pa
     assert sum(passed.steps.values()) <= 4
     assert max(passed.steps) == 2
     assert passed.tokens == 6 + sum(rows * steps for rows, steps in passed.steps.items())
+
+
+def test_rows_that_do_not_fit_at_a_time_are_decoded_one_part_after_the_other(
+    saved_release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(self: DecodingCost, rows: int) -> float:
+        if rows > 2:
+            raise torch.OutOfMemoryError
+        return 1.0
+
+    monkeypatch.setattr(DecodingCost, "_timed", timed)
+    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
+    assert [decoding.of({rows: 1.0}) for rows in (2, 4, 5)] == [1.0, 2.0, 3.0]

@@ -95,7 +95,7 @@ def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough:
     Args:
         runner: What will score them; it is left as it is.
         requests: The scores that are wanted.
-        enough: Seconds after which no larger part is tried, 0 and above; the first part is tried in any case.
+        enough: Seconds after which no larger part is tried, 0 and above; the first two are tried in any case.
 
     Returns:
         The cost; `memory` is that of this process since it began.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import torch
 
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.device import at_a_time
+from uds_bench.inference.batches import halving
 from uds_bench.inference.generation import BATCH
 from uds_bench.inference.preallocated import preallocated_cache
 
@@ -39,23 +41,27 @@ class DecodingCost:
         if not taken:
             return 0.0
         rows = times * sum(count * many for count, many in steps.items()) / taken
-        batches = math.ceil(rows / BATCH)
+        batches = math.ceil(rows / at_a_time(BATCH))
         return taken * batches * self._step(max(1, round(rows / batches)))
 
-    @torch.inference_mode()
     def _step(self, rows: int) -> float:
         if rows not in self._known:
-            model, ids = self.model.model, torch.zeros(rows, LENGTH, dtype=torch.long, device=self.model.device)
-            # What keeps a state, and no keys, takes as long for a token without one.
-            cache = preallocated_cache(model)
-            given = {} if cache is None else {"past_key_values": cache, "use_cache": True}
-            model(input_ids=ids, **given)
-            model(input_ids=ids[:, :1], **given)  # makes room, and is not counted
-            started = self._now()
-            for _ in range(STEPS):
-                model(input_ids=ids[:, :1], **given)
-            self._known[rows] = (self._now() - started) / STEPS
+            # Rows that do not fit at a time are decoded one part after the other.
+            self._known[rows] = halving(lambda size: self._timed(size) * math.ceil(rows / size), rows, "prompts")
         return self._known[rows]
+
+    @torch.inference_mode()
+    def _timed(self, rows: int) -> float:
+        model, ids = self.model.model, torch.zeros(rows, LENGTH, dtype=torch.long, device=self.model.device)
+        # What keeps a state, and no keys, takes as long for a token without one.
+        cache = preallocated_cache(model)
+        given = {} if cache is None else {"past_key_values": cache, "use_cache": True}
+        model(input_ids=ids, **given)
+        model(input_ids=ids[:, :1], **given)  # makes room, and is not counted
+        started = self._now()
+        for _ in range(STEPS):
+            model(input_ids=ids[:, :1], **given)
+        return (self._now() - started) / STEPS
 
     def _now(self) -> float:
         if self.model.device.type == "cuda":

@@ -221,7 +221,7 @@ def _would_tell(*held: tuple[Rate, float]) -> str:
     """How many authors would keep the bounds of all these out of their intervals."""
     needed = [units_needed(one.value, one.interval, bound) for one, bound in held]
     known = [max(FEWEST, one) for one in needed if one is not None]
-    return f"some {max(known)} authors would tell" if len(known) == len(needed) else "more authors would tell"
+    return f"some {max(known)} authors would tell" if known and len(known) == len(needed) else "more authors would tell"
 
 
 def _by_luck(given: Rate, luck: float) -> bool:
