@@ -31,15 +31,7 @@ def told(mutant: str, tests: list[str]) -> int | None:
         sys.path.insert(0, str(Path.cwd()))
         os.environ["MUTANT_UNDER_TEST"] = mutant
         signal.alarm(120)
-        options = [
-            "-x",
-            "-q",
-            "-pno:cacheprovider",
-            "-m not slow",
-            "--hypothesis-seed=0",
-            "--hypothesis-profile=mutants",
-        ]
-        os._exit(pytest.main([*options, *tests]))
+        os._exit(pytest.main([*OPTIONS, *tests]))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     # 2 and 4: what is imported raised already, so that no test was found.
     return {0: SURVIVED, 1: KILLED, 2: KILLED, 4: KILLED, -signal.SIGALRM: TIMEOUT}.get(code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -141,8 +141,8 @@ def decide_threshold(
     short = sign * (bound - near)
     if sign * (far - bound) < 0:
         return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
-    told = f"{text}: the interval holds the bound, short by {short:.3f}"
-    told += "; ".join(["", *_would_decide([units_needed(observed, interval, bound)], unit)])
+    more = _would_decide([(observed, interval, bound)], unit, "; ")
+    told = f"{text}: the interval holds the bound, short by {short:.3f}{more}"
     return Decision(Verdict.UNDECIDED, observed, interval, told, short)
 
 
@@ -183,10 +183,28 @@ def units_needed(observed: float, interval: Interval, bound: float) -> int | Non
     return int(math.ceil(exact / step - ROUNDING) * step)
 
 
-def _would_decide(needed: Sequence[int | None], unit: str) -> list[str]:
-    """The most of these numbers in words; nothing where one of them is out of reach."""
+def all_needed(held: Iterable[tuple[float, Interval, float]]) -> int | None:
+    """About how many units would move each bound out of its interval: see `units_needed`.
+
+    Args:
+        held: A mean, its interval and a bound, each.
+
+    Returns:
+        The most of them; None where one is out of reach, or there is none.
+
+    Example:
+        >>> ten = Interval(0.6, 1.0, "by hand", 10)
+        >>> all_needed([(0.8, ten, 0.7), (0.8, ten, 0.6)]), all_needed([(0.8, ten, 0.7), (0.8, ten, 0.8)])
+        (40, None)
+    """
+    needed = [units_needed(*one) for one in held]
     known = [one for one in needed if one is not None]
-    return [f"some {max(known)} {unit} would decide it"] if len(known) == len(needed) else []
+    return max(known) if known and len(known) == len(needed) else None
+
+
+def _would_decide(held: Iterable[tuple[float, Interval, float]], unit: str, before: str) -> str:
+    needed = all_needed(held)
+    return "" if needed is None else f"{before}some {needed} {unit} would decide it"
 
 
 def decide_equivalence(observed: float | None, interval: Interval | None, margin: float, unit: str) -> Decision:
@@ -225,9 +243,8 @@ def decide_equivalence(observed: float | None, interval: Interval | None, margin
         return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
     # To lie wholly within both ends must be left behind; wholly outside, the nearer one.
     ends = [-margin, margin] if abs(observed) <= margin else [math.copysign(margin, observed)]
-    more = _would_decide([units_needed(observed, interval, end) for end in ends], unit)
-    told = "; ".join([f"{text}: short by {short:.3f}", *more])
-    return Decision(Verdict.UNDECIDED, observed, interval, told, short)
+    more = _would_decide([(observed, interval, end) for end in ends], unit, "; ")
+    return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: short by {short:.3f}{more}", short)
 
 
 def decide_identity(observed: float | None, expected: float, tolerance: float, what: str) -> Decision:
@@ -298,9 +315,7 @@ def decide_ordering(steps: Sequence[Step], unit: str) -> Decision:
             part += " goes the wrong way"
         elif low <= 0:
             verdict = verdict if verdict is Verdict.FAIL else Verdict.UNDECIDED
-            part += ", ".join(
-                [" is not clear", *_would_decide([units_needed(step.difference, step.interval, 0.0)], unit)]
-            )
+            part += " is not clear" + _would_decide([(step.difference, step.interval, 0.0)], unit, ", ")
         parts.append(part)
     worst = min(steps, key=lambda step: step.interval.low)
     text = f"{'; '.join(parts)}; each needs to lie above 0 ({worst.interval.units} {unit})"

@@ -76,7 +76,7 @@ def holds_one(text: str, names: Iterable[str]) -> bool:
 
 
 def tells(text: str, names: Sequence[str]) -> bool:
-    """The same whatever accents there are; of a long name also with signs between its letters.
+    """Whether a text holds one of the names, whatever accents it has; a long one also with signs between its letters.
 
     Example:
         >>> tells("It is Rom\u00e8.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])

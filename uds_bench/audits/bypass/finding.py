@@ -25,7 +25,7 @@ from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Arm, Probed
 from uds_bench.statistics import FEWEST, LEVEL, Interval, Rate
-from uds_bench.verdicts import units_needed
+from uds_bench.verdicts import all_needed
 
 UNTRIED = "teacher forcing, which needs the weights, was not tried: surface only"
 
@@ -202,8 +202,8 @@ def _silent(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
     if not all(share.interval.low <= 0 for share in seen.guessed):
         return GapOutcome.OPEN, answered
     if parts.retained != "kept":
-        who = _would_tell((seen.kept, NO_GAP)).replace(" authors", " retain authors")
-        return GapOutcome.OPEN, f"nothing is said, which may be collapse: {who}"
+        more = _would_tell((seen.kept, NO_GAP), who="retain authors")
+        return GapOutcome.OPEN, f"nothing is said, which may be collapse: {more}"
     if not any(map(was_tried, seen.recalls.values())):
         return GapOutcome.OPEN, f"nothing is said, but {UNTRIED}"
     if not all(map(has_floors, seen.recalls.values())):
@@ -217,11 +217,10 @@ def _silent(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
     return GapOutcome.NO_BYPASS, "neither side says the canary, and teacher forcing finds no more than its floors"
 
 
-def _would_tell(*held: tuple[Rate, float]) -> str:
-    """How many authors would keep the bounds of all these out of their intervals."""
-    needed = [units_needed(one.value, one.interval, bound) for one, bound in held]
-    known = [max(FEWEST, one) for one in needed if one is not None]
-    return f"some {max(known)} authors would tell" if known and len(known) == len(needed) else "more authors would tell"
+def _would_tell(*held: tuple[Rate, float], who: str = "authors") -> str:
+    """How many of them would keep the bounds of all these out of their intervals."""
+    needed = all_needed((one.value, one.interval, bound) for one, bound in held)
+    return f"{'more' if needed is None else f'some {max(FEWEST, needed)}'} {who} would tell"
 
 
 def _by_luck(given: Rate, luck: float) -> bool:
