@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from tests.retrained_masks import retrained_within_masks
 from uds_bench.audits.association.audit import read
 from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.commands import opened
@@ -29,11 +30,12 @@ PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
 KEPT = PAGE.with_suffix(".jsonl")
 ALLOWED = 0.05
 """Share of honest models that a claim may redden; above it the claim is to be made anew."""
-AUDITS = ("depth", "association", "bypass")
-FIRST = {"depth": 0, "association": 1, "bypass": 1}
-"""The first draw; elsewhere than in depth draw 0 would be the shipped references themselves."""
-NOT_READ = ("another_base",)
-"""Told, and not held to the bound: patching reads no model of another base, and a release is of the full model's."""
+AUDITS = ("depth", "association", "bypass", "lmlm", "localization")
+FIRST = {audit: int(audit != "depth") for audit in AUDITS}
+"""The first draw; elsewhere than in depth draw 0 would be the shipped models themselves."""
+RIGHTLY_RED = {"another_base", "lmlm.residual.noise", "lmlm.residual_anyway.noise"}
+"""Told, and not held to the bound: patching reads no model of another base, and a release is of the full model's. Rows
+that are called after a deleted subject still answer for it, whatever the weights hold."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ def model(name: str, draw: int) -> str:
     return f'"zoo:{name}@{draw}"' if draw else f'"specimen:{name}"'
 
 
-def manifest(audit: str, draw: int) -> str:
-    """References of a draw and honest models of other seeds. Draw 0 is the shipped one."""
+def manifest(audit: str, draw: int, folder: Path) -> str:
+    """References of a draw and honest models of other seeds, some of which are made in `folder`. Draw 0 is the shipped
+    one."""
     if audit == "depth":
         return f"""
             [facts]
@@ -93,6 +96,27 @@ def manifest(audit: str, draw: int) -> str:
             [association.candidates]
             another_seed = "zoo:assoc_retain@{draw}"
         """
+    if audit == "lmlm":
+        return f"""
+            [lmlm]
+            models = {{ another_seed = "zoo:lmlm@{draw}", lmlm_leaky = "specimen:lmlm_leaky" }}
+            must_fail = ["lmlm_leaky"]
+            retriever = {{ kind = "dense", threshold = 0.6, top_k = 5, fallback = ["unknown", "top1_anyway"] }}
+        """
+    if audit == "localization":
+        retrained_within_masks(folder / f"retrained{draw}", draw)
+        return f"""
+            [localization]
+            pretrained = "specimen:loc_pretrained"
+            injected = "specimen:loc_injected"
+            masks = "specimen:loc_injected"
+            neutral = "specimen:loc_neutral"
+            must_pass = ["another_seed"]
+            subsample = 20000
+            attempts = 50
+            [localization.candidates]
+            another_seed = "{folder}/retrained{draw}"
+        """
     return f"""
         [bypass]
         forget = 40
@@ -110,7 +134,7 @@ def manifest(audit: str, draw: int) -> str:
 def judge(audit: str, draw: int, folder: Path) -> Iterator[Verdict]:
     """What a user sees: the suite's run of these models."""
     text, report = folder / f"{audit}{draw}.toml", folder / f"{audit}{draw}.json"
-    text.write_text("\n".join(line.strip() for line in manifest(audit, draw).splitlines()))
+    text.write_text("\n".join(line.strip() for line in manifest(audit, draw, folder).splitlines()))
     known = {
         key: value for key, value in os.environ.items() if not key.startswith(("UDS_BENCH_ALARM", "PYTEST_", "CI"))
     }
@@ -163,7 +187,7 @@ def test_few_honest_models_are_red(audit: str, tmp_path: Path) -> None:
         judge_and_keep(audit, draw + FIRST[audit], tmp_path, place)
     found = [one for one in kept(place) if one.audit == audit]
     print("\n".join(rows(found)))
-    counted = shares([one for one in found if one.judged not in NOT_READ])
+    counted = shares([one for one in found if RIGHTLY_RED.isdisjoint((one.judged, one.claim))])
     assert counted
     assert {key: one for key, one in counted.items() if one.red > ALLOWED * one.draws} == {}
 
