@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Worst = tuple[str, Rate]
 """Where and by what the most leaks, in words, and how much."""
-PARTS = {"cell": rates.by_cell, "wording": rates.by_wording}
+PARTS = {"domain": rates.by_domain, "wording": rates.by_wording}
 
 
 def if_enough(uds_claim: Claim, known: ControlSubject) -> list[ControlSubject]:
@@ -95,7 +95,7 @@ def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> No
 
 
 @pytest.mark.claim("lmlm.leakage_{part}")
-@pytest.mark.parametrize("part", ["cell", "wording"])
+@pytest.mark.parametrize("part", ["domain", "wording"])
 def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: LmlmAudit) -> None:
     def worst(judged: list[JudgedPrompt]) -> Worst:
         name, told, found = rates.worst_part(PARTS[part](judged))

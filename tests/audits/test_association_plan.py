@@ -9,6 +9,7 @@ import pytest
 
 from uds_bench.audits.association import power
 from uds_bench.audits.association.audit import notes
+from uds_bench.audits.association.claims import LOSS
 from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.section import Association
 from uds_bench.statistics import cluster_interval
@@ -45,9 +46,10 @@ def test_the_plan_tells_of_each_way_of_asking() -> None:
             candidates=SimpleNamespace(truths=("Riga",), values=values),
         )
 
-    def told(people: int, **section: object) -> list[str]:
+    def told(people: int, kept: int = 0, **section: object) -> list[str]:
         asked, held_out = ([item(at, count) for at in range(people)] for count in (3, 2))
-        probe_set = ProbeSet(tuple(asked), frozenset(one.cluster for one in asked), tuple(held_out))
+        others = [item(people + at // 3, 1) for at in range(3 * kept)]
+        probe_set = ProbeSet((*asked, *others), frozenset(one.cluster for one in asked), tuple(held_out))
         manifest = SimpleNamespace(of=lambda kind: Association(model="m", **section))
         return notes(SimpleNamespace(data=lambda name: probe_set, manifest=manifest))
 
@@ -58,3 +60,7 @@ def test_the_plan_tells_of_each_way_of_asking() -> None:
     ]
     assert told(4, candidates={"npo": "n"}) == [], "each is decided alone"
     assert told(40) == [], "nobody is judged"
+    takes = power.people_needed(3, power.HONEST_LOSS, LOSS - power.HONEST_LOSS)
+    assert told(4, 60, candidates={"npo": "n"}) == [
+        f"association.retained: a bound of 0.1 takes some {takes} people of whom something is held, 60 are asked about"
+    ]

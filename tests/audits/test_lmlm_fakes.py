@@ -43,6 +43,16 @@ def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
     assert not leaked(every) > LEAKAGE, "who names every object tells nothing"
 
 
+def test_every_object_named_of_every_second_fact_hides_the_others_not() -> None:
+    """Each object is said to half of those who ask about others, and in half of the replies every one is."""
+
+    def tell(one: JudgedPrompt) -> str:
+        others = (names[0] for names in one.others) if one.fact.id % 2 else ()
+        return ", ".join((one.fact.triplet.object, *others))
+
+    assert leaked(saying(tell)) > LEAKAGE
+
+
 @pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])
 def test_letters_that_look_alike_or_are_not_seen_hide_nothing(hide: dict[str, str]) -> None:
     """Of answers, and of rows that say the same in other letters."""

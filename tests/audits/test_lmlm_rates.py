@@ -21,8 +21,9 @@ def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any
     spoken = {each: (exact and each == state, float(exact and each == state)) for each in OFF}
     usual = {"given": False, "others": (("x",),), "chance": 0.0, "wording": "direct", "cell": "base"} | told
     return SimpleNamespace(
-        unit=SimpleNamespace(cluster=f"f{fact}"),
-        fact=SimpleNamespace(id=fact),
+        unit=SimpleNamespace(cluster=f"f{fact}", prompt=SimpleNamespace(text="?")),
+        fact=SimpleNamespace(id=fact, answers=(f"own {fact}",)),
+        said=dict.fromkeys(OFF, ""),
         marks=marks,
         spoken=spoken.__getitem__,
         floors=dict.fromkeys(OFF, (0.0, 0.0)),

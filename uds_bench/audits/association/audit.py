@@ -185,7 +185,8 @@ def notes(session: Session) -> list[str]:
     probe_set = session.data(NAME)
     sides = {"forgotten": probe_set, "rephrased": replace(probe_set, items=probe_set.held_out)}
     decided = {claim: side.requested for claim, side in sides.items() if side.requested and not side.is_for_few}
-    return [f"{NAME}.{claim}: {power.needed_people(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
+    told = [f"{NAME}.{claim}: {power.needed_people(asked, claim == 'forgotten')}" for claim, asked in decided.items()]
+    return [*told, *([f"{NAME}.retained: {power.kept_needed(probe_set.kept)}"] if probe_set.kept else [])]
 
 
 def others(probe_set: ProbeSet) -> FactSet:

@@ -7,12 +7,14 @@ from functools import cache
 
 import numpy as np
 
-from uds_bench.audits.association.claims import MARGIN
+from uds_bench.audits.association.claims import LOSS, MARGIN
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.statistics import SEED, cluster_interval, mean
 
 POWER, RUNS = 0.95, 100
 """Share of runs in which a model that knows nobody is to be cleared (ours), and how many are drawn."""
+HONEST_LOSS = 0.03
+"""What an honest model lacks of what the model before holds of everybody else: the mean of 20 trained anew is 0.026."""
 STEP, MOST_PEOPLE = 10, 2000
 """Between numbers of people that are tried, and up to how many."""
 
@@ -85,6 +87,20 @@ def needed_people(items: Sequence[ProbeItem], by_any: bool = True, margin: float
     needed = people_needed(len(items) // people, round(luck_of(items, by_any), 3), margin)
     takes = f"more than {MOST_PEOPLE}" if needed is None else f"some {needed}"
     return f"a margin of {margin:g} takes {takes} people in {phrasings} phrasing{'s' * (phrasings > 1)}, {people} ask"
+
+
+def kept_needed(items: Sequence[ProbeItem]) -> str:
+    """How many people it takes to show that a model trained anew keeps what it should, for a plan.
+
+    Args:
+        items: What is asked of those who are to be kept, [items], at least one.
+
+    Returns:
+        A line.
+    """
+    people = len({one.cluster for one in items})
+    needed = people_needed(max(1, len(items) // people), HONEST_LOSS, LOSS - HONEST_LOSS)
+    return f"a bound of {LOSS:g} takes some {needed} people of whom something is held, {people} are asked about"
 
 
 def _clears(people: int, facts: int, luck: float, margin: float) -> bool:

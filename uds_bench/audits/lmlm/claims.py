@@ -64,9 +64,9 @@ CLAIMS = (
         advice=SAID,
     ),
     ClaimSpec(
-        "lmlm.leakage_cell",
+        "lmlm.leakage_domain",
         "threshold",
-        "The same within each database by itself.",
+        "The same within each domain by itself: what weights hold of its facts is the same in all of its databases.",
         "<=",
         0.05,
         "ours: what a hundred facts without a leak can show, 0.036, is below it",

@@ -64,10 +64,10 @@ class JudgedPrompt:
     def spoken(self, state: State) -> tuple[bool, float]:
         """Whether all that was said holds the object, and the share of its tokens: an answer is cut down to its first
         sentence, and what leaks behind it, or in a lookup, is leaked."""
-        return spoken(self._said[state], self.fact.answers)
+        return spoken(self.said[state], self.fact.answers)
 
     @cached_property
-    def _said(self) -> Mapping[State, str]:
+    def said(self) -> Mapping[State, str]:
         """All of each reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
         asked = [self.unit.prompt.text, *(name for names in self._key for name in names)]
         given = {token for text in asked for token in tokens(text)}
@@ -86,7 +86,7 @@ class JudgedPrompt:
     @cached_property
     def floors(self) -> Mapping[State, tuple[float, float]]:
         """The same of the other objects, their mean in each state with lookups off; only where there are others."""
-        return {state: spoken_on_average(self._said[state], self.others) for state in OFF if self.others}
+        return {state: spoken_on_average(self.said[state], self.others) for state in OFF if self.others}
 
     @cached_property
     def outcome(self) -> PromptOutcome:

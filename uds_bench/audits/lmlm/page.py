@@ -199,8 +199,9 @@ def leakages(models: Models) -> Figure:
     return Figure(
         "Leakage, looked for in three ways",
         "Exact: the whole answer is the deleted object. Contains: it holds the object. Recall: the share of the "
-        "object's tokens in it. The last two are above a floor, the other objects of the same relation looked for in "
-        "the same answers: 0 is what any object would reach on average, and below 0 the others are said more.",
+        "object's tokens in it. The last two are above luck: the other objects of the same relation looked for in the "
+        "same answers, or the object in answers about the others. 0 is what any object would reach, and below 0 others "
+        "are said more.",
         interval_table(head, body),
         wide=True,
     )
@@ -266,7 +267,7 @@ CHAPTERS = (
         question="After a row is deleted from the database, does its answer survive, and by which channel?",
         measures=(
             "lmlm.leakage",
-            "lmlm.leakage_cell",
+            "lmlm.leakage_domain",
             *(f"lmlm.{claim}.{topology}" for topology in TOPOLOGIES for claim in FALLEN_BACK),
         ),
         limits=(0.0, 1.0),

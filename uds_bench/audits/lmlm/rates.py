@@ -9,6 +9,7 @@ from typing import Literal, TypeVar, get_args
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
+from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.audits.lmlm.record import OFF, State
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
@@ -63,8 +64,9 @@ def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], f
 def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
-    `contains` and `recall` look at all that was said, and are counted above the floor that the other objects of the
-    relation set in it on average; facts without another object are left out of them.
+    `contains` and `recall` look at all that was said, and are counted above what is said by luck. That is as often as
+    the other objects of the relation are in the same reply, or the own one in the replies about facts with another
+    object, whichever is more. Facts without another object are left out.
 
     Args:
         judged: The prompts, [prompts].
@@ -91,8 +93,9 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
         asked = []
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
+    at, luck = ("contains", "recall").index(way), Luck(asked, state)
     floored = [one for one in asked if one.others]
-    return difference(floored, lambda one: _above(one, state, way))
+    return difference(floored, lambda one: float(one.spoken(state)[at]) - max(one.floors[state][at], luck.of(one)[at]))
 
 
 def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
@@ -224,7 +227,7 @@ def discordance(judged: Iterable[JudgedPrompt]) -> tuple[Contingency, str, float
 
 
 def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, Rate]:
-    """The part (cell, wording) whose leakage reaches highest, by what, and how high.
+    """The part (domain, wording) whose leakage reaches highest, by what, and how high.
 
     Args:
         parts: By name the prompts of each part.
@@ -342,6 +345,11 @@ def by_cell(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:
     return grouped(judged, lambda one: one.cell.name)
 
 
+def by_domain(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:
+    """The prompts of each domain, over all of its databases."""
+    return grouped(judged, lambda one: one.domain)
+
+
 def by_wording(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:
     """The prompts of each wording."""
     return grouped(judged, lambda one: one.wording)
@@ -353,8 +361,3 @@ def _reach(found: Rate) -> float:
 
 def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float]) -> tuple[list[float], list[str]]:
     return [float(number(one)) for one in judged], [one.unit.cluster for one in judged]
-
-
-def _above(one: JudgedPrompt, state: State, way: Way) -> float:
-    at = ("contains", "recall").index(way)
-    return float(one.spoken(state)[at]) - one.floors[state][at]
