@@ -17,12 +17,14 @@ class Luck:
     """How often an object is in the replies about facts of the same relation with another object, in the same words: a
     model that says `Football Club` to whoever asks does not know who plays football.
 
+    Prompts that hold their own object, or have no other one beside it, are left out, as they are of leakage.
+
     Example:
         >>> from types import SimpleNamespace
         >>> def prompt(said, own, other):
         ...     fact, cell = SimpleNamespace(answers=(own,)), SimpleNamespace(name="clubs")
         ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
-        ...     told = dict(fact=fact, cell=cell, unit=asked, wording="cloze")
+        ...     told = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False)
         ...     return SimpleNamespace(**told, others=((other,),), said={"off": said})
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
@@ -32,7 +34,7 @@ class Luck:
 
     def __init__(self, asked: Iterable[JudgedPrompt], state: State) -> None:
         self._told: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
-        for one in asked:
+        for one in (one for one in asked if one.others and not one.given):
             key = one.cell.name, one.wording, spelled(one.fact.answers[0])
             self._told[key].append((one.unit.prompt.text, one.said[state]))
         self._known: dict[Any, tuple[float, float]] = {}

@@ -61,7 +61,7 @@ def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], f
     return Rate(mean(values), paired_interval(values, clusters))
 
 
-def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
+def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck | None = None) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
     `contains` and `recall` look at all that was said, and are counted above what is said by luck. That is as often as
@@ -72,6 +72,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
         judged: The prompts, [prompts].
         state: The elicitation, one with lookups off.
         way: How leakage is looked for.
+        luck: That of these prompts in this state, where it is known.
 
     Returns:
         Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt,
@@ -93,7 +94,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
         asked = []
     if way == "exact":
         return rate(asked, lambda one: one.marks[state].exact)
-    at, luck = ("contains", "recall").index(way), Luck(asked, state)
+    at, luck = ("contains", "recall").index(way), luck or Luck(judged, state)
     floored = [one for one in asked if one.others]
     return difference(floored, lambda one: float(one.spoken(state)[at]) - max(one.floors[state][at], luck.of(one)[at]))
 
@@ -118,7 +119,8 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
         >>> state == OFF[0], way, highest.value
         (True, 'contains', nan)
     """
-    found = [(state, way, leakage(judged, state, way)) for state in OFF for way in WAYS]
+    lucks = {state: Luck(judged, state) for state in OFF}
+    found = [(state, way, leakage(judged, state, way, lucks[state])) for state in OFF for way in WAYS]
     return max(found, key=lambda one: _reach(one[2]))
 
 
