@@ -147,11 +147,10 @@ def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
         by_hand(0, "few_shot", forbidden=LookupReply("Oslo")),
     ]
     assert rates.leakage(judged, "forbidden", "exact").value == pytest.approx(1 / 3)
-    # Oslo is the first fact's own, and said to who asks about the second (0), and the second's floor (-1); the third
-    # says its own alone (+1).
-    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx(0.0)
+    # Oslo is the first fact's own (+1) and the second's floor (-1); the third says its own alone (+1).
+    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx(1 / 3)
     assert rates.leakage(judged[:1], "forbidden", "contains").value == 1.0
-    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx(-0.5)
+    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx(0.0)
     assert math.isnan(rates.leakage(judged[3:], "forbidden", "exact").value)
 
 

@@ -17,7 +17,7 @@ from uds_bench.audits.lmlm.record import OFF, LookupReply
 from uds_bench.audits.lmlm.scoring import spoken
 from uds_bench.facts.name_matching import holds_one, spelled
 
-BASE = perfectly("base")
+BASE = [one for one in perfectly("base") if len(one.others) > 1]
 OBJECTS = sorted({one.fact.triplet.object for one in BASE})
 
 
@@ -47,7 +47,9 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
             else spoken(texts[rows.index(other) % len(texts)], one.fact.answers)
             for other in near
         ]
-        expected = [sum(one[at] for one in heard) / len(heard) if heard else 0.0 for at in (0, 1)]
+        expected = [
+            sum(said[at] for said in heard) / len(heard) if heard and len(objects) > 1 else 0.0 for at in (0, 1)
+        ]
         assert luck.of(one) == pytest.approx(expected)
 
 
@@ -69,3 +71,19 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
     named = replace(told[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
     assert Luck([told[0], named], "forbidden").of(told[0]) == (0.0, 0.0)
+
+
+def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:
+    """Whoever reads `A` for A and `A or B` for B knows all: luck of both kinds would take off each."""
+    first, second = ("Faro",), ("Oslo",)
+    rows = [replace(BASE[at], others=((second, first)[at % 2],), fact=_fact(BASE[at], at % 2)) for at in range(40)]
+    told = [replace(one, replies=dict.fromkeys(one.replies, LookupReply(_coded(one)))) for one in rows]
+    assert rates.leakage(told, "forbidden", "contains").value == 0.5
+
+
+def _fact(one: JudgedPrompt, which: int) -> Any:
+    return replace(one.fact, triplet=one.fact.triplet._replace(object=("Faro", "Oslo")[which]), aliases=((), (), ()))
+
+
+def _coded(one: JudgedPrompt) -> str:
+    return "Faro" if one.fact.triplet.object == "Faro" else "Faro or Oslo"

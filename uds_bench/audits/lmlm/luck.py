@@ -25,7 +25,7 @@ class Luck:
         ...     fact, cell = SimpleNamespace(answers=(own,)), SimpleNamespace(name="clubs")
         ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
         ...     told = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False)
-        ...     return SimpleNamespace(**told, others=((other,),), said={"off": said})
+        ...     return SimpleNamespace(**told, others=((other,), ("chess",)), said={"off": said})
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
         >>> luck.of(asked[0]), luck.of(asked[1])
@@ -41,7 +41,9 @@ class Luck:
 
     def of(self, one: JudgedPrompt) -> tuple[float, float]:
         """The share of those replies that hold the fact's object, and the mean share of its tokens; 0 where there are
-        none."""
+        none, and of one of two objects: who says `A` of A and `A or B` of B tells both."""
+        if len(one.others) < 2:
+            return 0.0, 0.0
         key = one.cell.name, one.wording, one.fact.answers, one.others
         if key not in self._known:
             places = [(one.cell.name, one.wording, spelled(names[0])) for names in one.others]
