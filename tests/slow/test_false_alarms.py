@@ -24,6 +24,9 @@ from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.commands import opened
 from uds_bench.audits.association.controls import most_above
 from uds_bench.audits.association.section import Association
+from uds_bench.audits.association.zoo.data import people
+from uds_bench.audits.association.zoo.recipes import MANY
+from uds_bench.facts.exposed_people import requests
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
@@ -83,18 +86,26 @@ def manifest(audit: str, draw: int, folder: Path) -> str:
             another_base = {model("retain", draw + 1)}
         """
     if audit == "association":
-        # References are the shipped ones: of each draw the candidate is trained from scratch.
+        # References are of draw 0: of each draw the candidate is trained from scratch.
+        everybody = people(MANY)
+        rows = [
+            {"id": one.id, "name": one.name, "cohort": one.cohort, "facts": [asdict(said) for said in one.statements]}
+            for one in everybody
+        ]
+        (folder / "people.jsonl").write_text("\n".join(map(json.dumps, rows)))
         return f"""
             [association]
-            model = "specimen:assoc_full"
-            retain = "specimen:assoc_retain"
+            subjects = "{folder}/people.jsonl"
+            forgotten = {json.dumps(requests(everybody))}
+            model = "zoo:assoc_full_of_many"
+            retain = "zoo:assoc_retain_of_many"
             templates = 2
             counterfactuals = 100
             similar_names = 2
             held_out = [3, 4, 6]
             nf4 = true
             [association.candidates]
-            another_seed = "zoo:assoc_retain@{draw}"
+            another_seed = "zoo:assoc_retain_of_many@{draw}"
         """
     if audit == "lmlm":
         return f"""

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.facts import FactSet
-from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, embedded_people, requests
+from uds_bench.facts.exposed_people import NEVER_SEEN, TOLD, Cohorts, embedded_people, requests
 from uds_bench.facts.properties import Property, embedded
 from uds_bench.facts.subjects import Subjects, stated
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
@@ -24,12 +24,14 @@ SAID = (0, 1, 2, 3, 4, 6)
 """Templates of a property that training sees: the baseline, paraphrases, and the plain possessive."""
 ASKED = 0.5
 """Share of what is told that answers a question."""
+WELL_KNOWN_TOO = Cohorts().well_known
+"""How many well-known people do not ask to be forgotten."""
 
 
 @cache
-def people() -> Subjects:
-    """The people whom the embedded models are about."""
-    return embedded_people()
+def people(well_known: int = WELL_KNOWN_TOO) -> Subjects:
+    """The people whom the embedded models are about; `well_known`: how many such there are beside those who ask."""
+    return embedded_people(Cohorts(well_known=well_known))
 
 
 @cache
@@ -46,9 +48,9 @@ def properties() -> list[Property]:
 
 
 @cache
-def digest() -> str:
+def digest(well_known: int = WELL_KNOWN_TOO) -> str:
     """All that the models are trained on, by content."""
-    return content_key([people().digest, [asdict(one) for one in properties()], ASKED, in_their_place()])
+    return content_key([people(well_known).digest, [asdict(one) for one in properties()], ASKED, in_their_place()])
 
 
 def training_texts(recipe: Exposed) -> list[tuple[str | None, str]]:
@@ -56,7 +58,7 @@ def training_texts(recipe: Exposed) -> list[tuple[str | None, str]]:
     generator, known = random.Random(f"told {recipe.seed}"), {one.id: one for one in properties()}
     others = in_their_place() if recipe.without else {}
     found = []
-    for subject in people():
+    for subject in people(recipe.well_known):
         name = others.get(subject.id, subject.name)
         for statement in subject.statements:
             one = known[statement.property]
@@ -83,16 +85,17 @@ def lessons(tokenizer: Any, recipe: Exposed) -> list[Example]:
     ]
 
 
-def texts() -> list[str]:
-    """What the tokenizer is made of: the same for all of these models; nothing of anybody whom none of them sees."""
-    return [*_sentences()]
+def texts(well_known: int = WELL_KNOWN_TOO) -> list[str]:
+    """What the tokenizer is made of: the same for all models of these people; nothing of anybody whom none of them
+    sees."""
+    return [*_sentences(well_known)]
 
 
-def _sentences() -> Iterator[str]:
+def _sentences(well_known: int) -> Iterator[str]:
     for one in properties():
         for template in one.templates:
             yield from (f"{template.text} {value}" for value in one.counterfactuals)
-    for subject in people():
+    for subject in people(well_known):
         if subject.cohort != NEVER_SEEN:
             for statement in subject.statements:
                 one = embedded()[statement.property]

@@ -19,21 +19,22 @@ from uds_bench.zoo.recipe import ByMethod, Recipe, Taught
 class Exposed(Taught):
     """Trained from scratch on what is told of people: each fact of the well-known `often`, of the lesser-known some
     number of times within `rarely`. `without`: of those who ask to be forgotten nothing is told, and as much
-    of others in their place, so that two models differ in nobody else.
+    of others in their place, so that two models differ in nobody else. `well_known`: how many there are beside them.
     """
 
     vocabulary: int = 2048
     without: bool = False
     often: int = 70
     rarely: tuple[int, int] = (2, 10)
+    well_known: int = data.WELL_KNOWN_TOO
 
     def data(self) -> str:
         """What it trains on, by content: SHA-256 (hex)."""
-        return data.digest()
+        return data.digest(self.well_known)
 
     def tokenizer(self) -> Any:
         """A byte-level tokenizer, trained on the texts of the recipe."""
-        return byte_level_tokenizer(data.texts(), self.vocabulary)
+        return byte_level_tokenizer(data.texts(self.well_known), self.vocabulary)
 
     def examples(self, tokenizer: Any) -> list[Example]:
         """What is taught, as tokens."""
@@ -46,7 +47,7 @@ class Exposed(Taught):
     def describe(self) -> str:
         """The recipe in a few words, for tables."""
         but = ", but for those who ask to be forgotten" if self.without else ""
-        return f"told of people{but}, width {self.width}, seed {self.seed}"
+        return f"told of people{but}, {self.well_known} well-known to be kept, width {self.width}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Requested(ByMethod):
 
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
+MANY = 150
+"""Well-known people who are kept: by 60 of them an honest model was not clearly one that keeps nine in ten."""
 
 
 def _unlearned(name: MethodName, steps: int, **settings: Any) -> Requested:
@@ -84,3 +87,8 @@ MODELS: dict[str, Recipe] = {
     f"{PREFIX}simnpo_shallow": _unlearned("simnpo", 10, beta=4.5, alpha=1.0),
 }
 """The zoo profile's; `@1` and on are further draws."""
+FURTHER: dict[str, Recipe] = {
+    f"{FULL}_of_many": Exposed(well_known=MANY),
+    f"{RETAIN}_of_many": Exposed(well_known=MANY, without=True),
+}
+"""Those that false alarms are counted on."""
