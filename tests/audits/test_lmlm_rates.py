@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.record import OFF
-from uds_bench.statistics import FEWEST, Interval, Rate, zero_rate_bound
+from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_rate_bound
 
 
 def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any) -> Any:
@@ -33,10 +35,10 @@ def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any
 
 @pytest.mark.parametrize("prompts", [2, 3, 9, 10, 15, 18, 21])
 def test_leakage_is_none_where_more_than_a_third_of_the_prompts_hold_the_object(prompts: int) -> None:
-    for given in range(prompts + 1):
-        found = rates.leakage([prompt(at, given=at < given) for at in range(prompts)], "forbidden", "exact")
-        assert math.isnan(found.value) is (3 * given > prompts), (given, "a third is not more than a third")
-        assert found.interval.units == (0 if 3 * given > prompts else prompts - given)
+    for holding in range(prompts + 1):
+        found = rates.leakage([prompt(at, given=at < holding) for at in range(prompts)], "forbidden", "exact")
+        assert math.isnan(found.value) is (3 * holding > prompts), (holding, "a third is not more than a third")
+        assert found.interval.units == (0 if 3 * holding > prompts else prompts - holding)
 
 
 def test_leakage_above_a_floor_is_of_facts_that_have_one() -> None:
@@ -49,6 +51,16 @@ def test_leakage_above_a_floor_is_of_facts_that_have_one() -> None:
     assert rates.leakage(rows, "forbidden", "recall").value == 2 / 4 - 0.5
     assert rates.leakage(rows, "unknown", "recall").value == 0
     assert math.isnan(rates.leakage(rows[4:], "forbidden", "contains").value)
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=2, max_size=12))
+def test_leakage_counts_a_fact_once_however_often_it_is_asked_for(facts: list[list[bool]]) -> None:
+    """A fact of many databases is one fact: it weighs no more, and its interval is that of as many facts."""
+    rows = [prompt(at, said) for at, asked in enumerate(facts) for said in asked]
+    shares = [sum(asked) / len(asked) for asked in facts]
+    found = rates.leakage(rows, "forbidden", "exact")
+    assert found.value == pytest.approx(sum(shares) / len(shares))
+    assert found.interval == cluster_interval(shares, range(len(shares)), limits=(0.0, 1.0))
 
 
 def test_a_share_stays_in_its_range_and_a_difference_in_its_own() -> None:

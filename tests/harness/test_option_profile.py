@@ -33,11 +33,10 @@ def test_a_profile_names_models_that_exist_and_expects_what_is_so_by_constructio
     assert ran.verdicts == {"depth.frozen": "pass"}
     assert ran.report["profile"] == profile
     manifest = embedded_manifest(profile)
-    # SimNPO trains all weights, also where no mask could be; the shipped NPO of people lies at the margin; the facts
-    # of the embedded databases are too few to show 1%.
+    # SimNPO trains all weights, also where no mask could be; the shipped NPO of people lies at the margin.
     declared = {
         "zoo": {"localization.contained[simnpo]"},
-        "quick": {"association.as_strangers[npo]", "lmlm.leakage[lmlm]"},
+        "quick": {"association.as_strangers[npo]"},
     }
     assert manifest.expect.keys() == declared.get(profile, set())
     for _, spec in manifest.checkpoints():

@@ -64,6 +64,9 @@ def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], f
 def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck | None = None) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
+    Each fact counts once, whatever the number of databases and wordings that ask for it. Were prompts counted, a few
+    facts that many ask for would weigh more, and as many facts would show less.
+
     `contains` and `recall` look at all that was said, and are counted above what is said by luck. That is as often as
     the other objects of the relation are in the same reply, or the own one in the replies about facts with another
     object, whichever is more. Facts without another object are left out.
@@ -75,8 +78,8 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         luck: That of these prompts in this state, where it is known.
 
     Returns:
-        Share of prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more knowledge. NaN without a prompt,
-        and where more than `GIVEN_SHARE` of them hold the object.
+        Mean over facts of the share of their prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more
+        knowledge. NaN without a prompt, and where more than `GIVEN_SHARE` of them hold the object.
 
     Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
 
@@ -85,7 +88,8 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         >>> def prompt(fact, exact, given=False):
         ...     marks = {"off": SimpleNamespace(exact=exact)}
         ...     return SimpleNamespace(unit=SimpleNamespace(cluster=fact), marks=marks, given=given)
-        >>> leakage([prompt("a", True), prompt("b", False), prompt("c", True, given=True)], "off", "exact").value
+        >>> rows = [prompt("a", True), prompt("b", False), prompt("b", False), prompt("c", True, given=True)]
+        >>> leakage(rows, "off", "exact").value
         0.5
     """
     judged = list(judged)
@@ -93,10 +97,12 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
     if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
         asked = []
     if way == "exact":
-        return rate(asked, lambda one: one.marks[state].exact)
+        return _over_facts(asked, lambda one: one.marks[state].exact, (0.0, 1.0))
     at, luck = ("contains", "recall").index(way), luck or Luck(judged, state)
     floored = [one for one in asked if one.others]
-    return difference(floored, lambda one: float(one.spoken(state)[at]) - max(one.floors[state][at], luck.of(one)[at]))
+    return _over_facts(
+        floored, lambda one: float(one.spoken(state)[at]) - max(one.floors[state][at], luck.of(one)[at]), (-1.0, 1.0)
+    )
 
 
 def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
@@ -363,3 +369,11 @@ def _reach(found: Rate) -> float:
 
 def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float]) -> tuple[list[float], list[str]]:
     return [float(number(one)) for one in judged], [one.unit.cluster for one in judged]
+
+
+def _over_facts(
+    judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float], limits: tuple[float, float]
+) -> Rate:
+    rows = grouped(judged, lambda one: one.unit.cluster)
+    values = [mean(float(number(one)) for one in asked) for asked in rows.values()]
+    return Rate(mean(values), cluster_interval(values, list(rows), limits=limits))
