@@ -314,10 +314,22 @@ def test_order_of_facts_changes_nothing(values: list[float], order: list[int]) -
     np.testing.assert_allclose(sides[0].resamples, sides[1].resamples, atol=1e-12)
 
 
-def test_one_label_alone_is_undefined() -> None:
+def test_one_label_alone_is_undefined_and_its_facts_are_kept() -> None:
     torch.manual_seed(0)
     facts = FactSet(FACTS.split("forget"))
     found = METRICS["mia_loss"].compute(subject(facts=facts), "default")
-    assert found.summary is not None
-    assert found.summary.value is None
-    assert found.notes["undefined"]
+    assert found.summary == MetricSummary(None, None)
+    assert found.notes["undefined"] == "a split has no scored fact"
+    assert [one.id for one in found.values] == [fact.id for fact in facts]
+
+
+def test_who_has_no_value_or_no_label_is_on_neither_side() -> None:
+    table = rows(range(8), range(6))
+    lacking = [FactValue("a", None, "broken", label=0), FactValue("b", math.nan, label=1), FactValue("c", 1.0)]
+    clusters = {one.id: one.id for one in [*table, *lacking]}
+    assert mia.SplitScores.of([*lacking, *table], clusters) == mia.SplitScores.of(table, clusters)
+
+
+def test_an_interval_of_a_lower_level_is_narrower() -> None:
+    sides = mia.SplitScores.of(rows(range(8), range(6)), {fact.id: fact.cluster for fact in FACTS})
+    assert 0 < sides.interval(0.5).width < sides.interval().width

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import outputs
 
-from uds_bench.facts import EncodedAnswer, Fact, FactSet
+from uds_bench.facts import EncodedAnswer, Fact, FactSet, Form, Split
 from uds_bench.inference.answers import AnswerScores, answer_scores, token_table
 from uds_bench.methods.data import unlearning_data
 from uds_bench.metrics import METRICS
@@ -23,6 +23,7 @@ from uds_bench.metrics.em import em
 from uds_bench.metrics.es import extraction_strength
 from uds_bench.metrics.metric import FactValue
 from uds_bench.metrics.prob import prob
+from uds_bench.metrics.teacher_forced import rendered
 from uds_bench.metrics.truth_ratio import VARIANTS, truth_ratio
 
 FROM_LOGITS, THROUGH_MODEL, FLIP = 1e-6, 1e-5, 1e-5
@@ -119,11 +120,28 @@ def test_records_say_what_the_model_saw() -> None:
     assert found != METRICS["prob"].compute(subject(facts=moved), "default").notes["rendered"]
 
 
+READ: dict[str, tuple[tuple[Form, Split], ...]] = {
+    **dict.fromkeys(("prob", "em", "es"), (("original", "forget"),)),
+    "para_prob": (("paraphrased", "forget"),),
+    "truth_ratio": (("paraphrased", "forget"), ("perturbed", "forget")),
+    "mia_loss": (("original", "forget"), ("original", "holdout")),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_record_is_of_all_that_its_metric_read(name: str) -> None:
+    measured = subject()
+    found = METRICS[name].compute(measured, METRICS[name].variants[0]).notes["rendered"]
+    assert found == rendered(*(measured.answers(form, split) for form, split in READ[name]))
+
+
 def test_the_floor_of_extraction_strength_is_told() -> None:
     lengths = [len(TOKENIZER(f" {f.answer}", add_special_tokens=False)["input_ids"]) for f in FACTS.split("forget")]
     notes = METRICS["es"].compute(subject(), "field").notes
     assert notes["floor"] == pytest.approx(sum(1 / n for n in lengths) / len(lengths))
     assert "floor" not in METRICS["es"].compute(subject(), "textbook").notes
+    broken = replace_head(checkpoint("llama", 7), math.nan)
+    assert METRICS["es"].compute(subject(broken), "field").notes["floor"] is None, "of no answer"
 
 
 # ---- what cannot be scored is counted, with its reason
@@ -138,6 +156,7 @@ def first(name: str, facts: FactSet, variant: str | None = None) -> FactValue:
     metric = METRICS[name]
     values = metric.compute(subject(facts=facts), metric.variant(variant)).values
     assert all(value.value is not None for value in values[1:])
+    assert [value.id for value in values] == [fact.id for fact in facts.split("forget")]
     return values[0]
 
 
