@@ -89,8 +89,14 @@ def test_its_claim_is_run_again_by_the_command_that_is_told(repository: Path, in
 
 
 def test_recipes_are_yaml_that_runs_the_same_commands() -> None:
-    workflow, hooks = map(yaml.safe_load, blocks("yaml"))
-    steps = [step["run"] for step in workflow["jobs"]["forgotten"]["steps"] if "run" in step]
-    assert steps[1:] == blocks("bash")[0].strip().splitlines()
+    github, gitlab, hooks = map(yaml.safe_load, blocks("yaml"))
+    told = blocks("bash")[0].strip().splitlines()
+    steps = github["jobs"]["forgotten"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["pip install uds-bench", *told]
+    job = gitlab["forgotten"]
+    assert [*job["before_script"], *job["script"], *job["after_script"]] == ["pip install uds-bench", *told]
+    assert job["artifacts"]["when"] == "always", "a red run's page and cards are what is read"
+    assert steps[-1]["with"]["path"].split() == job["artifacts"]["paths"]
+    assert all(step["if"] == "always()" for step in steps[-2:])
     (hook,) = hooks["repos"][0]["hooks"]
     assert hook["entry"] == "uds-bench plan --manifest uds.toml"
