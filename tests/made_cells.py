@@ -174,13 +174,20 @@ def holder(place: StorePlace, key: str) -> subprocess.Popen[bytes]:
 
 
 def started(
-    folder: Path, count: int, engine: str, seconds: float, store: StorePlace | None = None
+    folder: Path, count: int, engine: str, seconds: float, store: StorePlace | None = None, ahead: int = 0
 ) -> subprocess.Popen[bytes]:
-    """A run in a process of its own."""
+    """A run in a process of its own, whose clock is so many seconds ahead."""
     given = str(folder), count, engine, seconds, str(store or folder / "store")
-    code = f"import made_cells; made_cells.drive(*{given!r})"
+    code = f"import made_cells; made_cells.shift_clock({ahead}); made_cells.drive(*{given!r})"
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path})
+
+
+def shift_clock(ahead: int) -> None:
+    """From here on this process takes it to be so many seconds later."""
+    seconds, nanoseconds = time.time, time.time_ns
+    time.time = lambda: seconds() + ahead
+    time.time_ns = lambda: nanoseconds() + ahead * 10**9
 
 
 def wait_until(what: Callable[[], object], seconds: float = 120) -> None:

@@ -36,8 +36,9 @@ def test_what_another_one_stored_meanwhile_is_read(tmp_path: Path) -> None:
     assert made.times(tmp_path) == {"c00000": 1, "c00001": 1}
 
 
-def test_two_drivers_share_a_store(tmp_path: Path) -> None:
-    drivers = [started(tmp_path, 60, engine, 0.02) for engine in ("here", "local")]
+@pytest.mark.parametrize("ahead", [0, 3 * 24 * 60 * 60], ids=["clocks agree", "clocks differ by days"])
+def test_two_drivers_share_a_store(ahead: int, tmp_path: Path) -> None:
+    drivers = [started(tmp_path, 60, "here", 0.02, ahead=ahead), started(tmp_path, 60, "local", 0.02, ahead=-ahead)]
     assert [driver.wait() for driver in drivers] == [0, 0]
     assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
     assert stored(tmp_path) == 60

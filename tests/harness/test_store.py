@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import time
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from made_cells import CELL, SCORE
 
 from uds_bench.claims.record import FLAGGED, Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
-from uds_bench.scoring.store import Failures, ScoreKey, Store
+from uds_bench.scoring.store import DAY, Failures, ScoreKey, Store
 from uds_bench.verdicts import Flag, Verdict
 
 RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=Bound(">=", 0.7))
@@ -80,6 +82,22 @@ def test_failures_are_shared_by_the_processes_of_a_run_and_by_no_other(
     Failures(Store(tmp_path)).raise_if("other")
     monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "two")
     Failures(Store(tmp_path)).raise_if("npo")
+
+
+@pytest.mark.parametrize("ahead", [0, 10 * DAY])
+def test_failures_of_old_runs_are_cleared_by_the_clock_of_their_folder(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose clock is ahead leaves those of runs under way."""
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + ahead)
+    for run, age in (("old", DAY + 60), ("late", DAY - 60)):
+        monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", run)
+        Failures(Store(tmp_path)).add("npo", UdsError("out of memory"))
+        os.utime(tmp_path / "failures" / run, (clock() - age,) * 2)
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "new")
+    Failures(Store(tmp_path)).add("npo", UdsError("out of memory"))
+    assert {place.name for place in (tmp_path / "failures").iterdir()} == {"late", "new"}
 
 
 leaves = st.one_of(

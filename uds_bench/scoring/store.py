@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -152,8 +151,6 @@ class Failures:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
         self._folder = None if run is None else store.folder / "failures" / run
         self.known: dict[str, UdsError] = {}
-        if self._folder is not None:
-            _clear_old(self._folder.parent)
 
     def add(self, checkpoint: str, error: UdsError) -> None:
         """Keep why a checkpoint cannot be scored, for other processes too."""
@@ -162,6 +159,7 @@ class Failures:
             row = [checkpoint, str(error), isinstance(error, CheckpointError)]
             with suppress(OSError):  # on a disk that is full, each finds it by itself
                 write_atomic(self._folder / content_key(checkpoint), canonical(row))
+                _clear_old(self._folder)
 
     def raise_if(self, checkpoint: str) -> None:
         """Raise the error that this checkpoint, or score, met before, in whichever process."""
@@ -174,10 +172,12 @@ class Failures:
             raise self.known[checkpoint]
 
 
-def _clear_old(folder: Path) -> None:
-    """Failures of runs that ended long ago: nobody will ask for them."""
-    for run in folder.glob("*"):
-        if run.stat().st_mtime < time.time() - DAY:
+def _clear_old(own: Path) -> None:
+    """Failures of runs that ended long before this one's: nobody will ask for them. By the clock of their folder, as
+    that of this machine may be another."""
+    now = own.stat().st_mtime
+    for run in own.parent.glob("*"):
+        if run.stat().st_mtime < now - DAY:
             shutil.rmtree(run, ignore_errors=True)
 
 
