@@ -19,6 +19,7 @@ from typing import Any
 import uds_bench
 from uds_bench.attacks import Attack
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import UdsError
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import FactScore, Score
 from uds_bench.scoring.engine import Engine
@@ -129,8 +130,6 @@ def names_of(count: int) -> list[str]:
 
 def score_all(runner: MadeRunner) -> dict[str, float | str | None]:
     """The value of each name, or what went wrong."""
-    from uds_bench.errors import UdsError
-
     plan = [ScoreRequest(name) for name in runner.specs]
     found: dict[str, float | str | None] = {}
     for request in plan:
@@ -163,6 +162,19 @@ def engine_of(name: str, folder: Path) -> Engine | None:
 
         return SlurmEngine(2, "local", folder / "jobs")
     return None
+
+
+def build(log: Path, name: str) -> None:
+    """Leaves `name` beside the log, if it is not there; see `WRONG` and `DEADLY`."""
+    if (made := log.with_name(name)).exists():
+        return
+    is_first = not list(log.glob(f"{name}.*"))
+    (log / f"{name}.{os.getpid()}.{time.time_ns()}").touch()
+    if name.startswith(DEADLY) and is_first:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name.startswith(WRONG):
+        raise UdsError("such input is wrong")
+    made.touch()
 
 
 def holder(place: StorePlace, key: str) -> subprocess.Popen[bytes]:

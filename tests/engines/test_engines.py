@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import made_cells as made
@@ -14,14 +15,35 @@ from made_cells import started, wait_until
 
 from uds_bench import engines, extras
 from uds_bench.engines import find_engine
+from uds_bench.engines.builds import Build, run_builds
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, ExtraError
 from uds_bench.scoring.engine import RETRIES
+from uds_bench.storage import file_digest
+from uds_bench.trials.beds import try_method
+from uds_bench.trials.method import UserMethod
 
 ENGINES = [
     pytest.param("ray", marks=pytest.mark.needs("ray")),
     pytest.param("slurm", marks=pytest.mark.needs("submitit")),
 ]
+
+
+METHOD = """
+import torch
+
+def nudged(model, tokenizer, forget, retain, seed):
+    if seed == 1:
+        raise ValueError("not this one")
+    with torch.no_grad():
+        next(iter(model.parameters())).add_(seed + 1)
+    return model
+"""
+WHY = "crashed (ValueError: not this one)"
+
+
+def weights(folder: Path) -> list[str]:
+    return [file_digest(file) for file in sorted(folder.glob("*.safetensors"))]
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +66,34 @@ def test_scores_are_those_of_this_process_what_is_wrong_is_told_once_and_who_is_
     assert isinstance(found[made.DEADLY], float)
     assert made.times(tmp_path / name) == {**dict.fromkeys(names, 1), made.DEADLY: 2}
     assert {path.name.split(".")[1] for path in (tmp_path / name / "log").iterdir()} != {str(os.getpid())}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_is_built_is_there_what_is_wrong_is_told_once_and_who_is_killed_is_begun_anew(
+    name: str, tmp_path: Path
+) -> None:
+    engine, log = made.engine_of(name, tmp_path), tmp_path / "log"
+    assert engine is not None
+    log.mkdir()
+    builds = [Build(one, partial(made.build, log, one)) for one in ("a", "b", made.WRONG, made.DEADLY)]
+    came = {build.place: error for build, error in run_builds(engine, builds, threads=1)}
+    assert {one: str(error) for one, error in came.items() if error} == {made.WRONG: "such input is wrong"}
+    assert set(came) == {"a", "b", made.WRONG, made.DEADLY}
+    assert made.times(tmp_path) == {"a": 1, "b": 1, made.WRONG: 1, made.DEADLY: 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_method_is_tried_elsewhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same weights as here; what a method does wrong is told of the place where it does."""
+    (tmp_path / "mine.py").write_text(METHOD)
+    monkeypatch.chdir(tmp_path)
+    engine, method = made.engine_of(name, tmp_path), UserMethod.find("mine:nudged")
+    sides = [try_method(method, tmp_path / where, ["bypass"], engine=on) for where, on in (("a", engine), ("b", None))]
+    there, here = ({str(place): weights(folder) for place, folder in side.made.items()} for side in sides)
+    assert there == here
+    assert len(there) == 3
+    assert [side.problems for side in sides] == [[f"mine:nudged {WHY}: bypass, seed 1"]] * 2
 
 
 @pytest.mark.slow

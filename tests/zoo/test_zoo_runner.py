@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import torch
 from rich.console import Console
 
 from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.scoring.engine import Groups, Needs, ProcessReport, Scorer, run_task
 from uds_bench.zoo import cache, recipes, training
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
@@ -103,6 +104,40 @@ def test_a_failing_training_is_one_clear_error_and_leaves_nothing_half_made(
     folders = [path for path in (root / "zoo").iterdir() if path.is_dir()]
     assert all(cache.is_whole(path) for path in folders), "something half-made was left"
     assert not cache.folder(root, "divergent").exists()
+
+
+class InThisProcess:
+    """An engine whose only machine is this process. `waves`: what it was given at a time."""
+
+    def __init__(self) -> None:
+        self.waves: list[list[str]] = []
+
+    def run(
+        self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
+    ) -> Iterator[tuple[Groups, ProcessReport]]:
+        scorer = make()
+        self.waves.append([group[0].place for groups in tasks for group in groups])
+        for groups in tasks:
+            yield groups, run_task(scorer, groups, wait)
+
+
+def test_an_engine_trains_parents_first_and_the_same_weights(base: Path, tmp_path: Path, tiny: None) -> None:
+    elsewhere, here = (shutil.copytree(base, tmp_path / side) for side in ("elsewhere", "here"))
+    engine = InThisProcess()
+    found = training.paths(["npo", "retain"], elsewhere, engine=engine)
+    assert engine.waves == [["zoo:full", "zoo:retain"], ["zoo:npo"]]
+    for name, place in found.items():
+        assert (place / cache.CHECKSUMS).read_text() == (cache.ensure(here, name) / cache.CHECKSUMS).read_text()
+    assert training.paths(["npo"], elsewhere, engine=engine) == {"npo": found["npo"]}
+    assert len(engine.waves) == 2, "what is there is not asked for"
+
+
+def test_what_fails_on_an_engine_is_told_and_the_others_are_kept(base: Path, tmp_path: Path, tiny: None) -> None:
+    root = shutil.copytree(base, tmp_path / "cache")
+    with pytest.raises(UdsError, match=r"^zoo:divergent could not be trained: FloatingPointError: training diverged: "):
+        training.paths(["divergent", "full", "npo"], root, engine=InThisProcess())
+    assert cache.is_whole(cache.folder(root, "full"))
+    assert not cache.folder(root, "npo").exists()
 
 
 def test_a_killed_training_process_is_one_clear_error(base: Path, tmp_path: Path, quick_start: None) -> None:

@@ -9,7 +9,8 @@ import typer
 
 from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
-from uds_bench.console.options import JsonOption, StoreOption
+from uds_bench.console.options import EngineOption, JsonOption, StoreOption
+from uds_bench.engines import LOCAL, find_engine
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import scores_place, write_json
 
@@ -32,6 +33,7 @@ def gate_method(
         list[str] | None,
         typer.Option(metavar="CLAIM=WHY", help="A claim that it is not meant to pass, and why; may be repeated."),
     ] = None,
+    engine: EngineOption = LOCAL,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,7 +41,8 @@ def gate_method(
 
     It is called as fn(model, tokenizer, forget, retain, seed), with reference where it has such a parameter, and gives
     back the model. Models are kept while the code in its folder is the same. Exits 1 where a claim does not pass with
-    every seed, and where one does that is expected not to.
+    every seed, and where one does that is expected not to. An engine makes the models, which are judged here; its
+    machines must see their folder under the same name.
     """
     from uds_bench.console.options import chosen, require_file
     from uds_bench.trials.method import UserMethod
@@ -49,6 +52,7 @@ def gate_method(
     # A slip is told before the libraries are loaded.
     chosen(audits, registry.audits(), "--audits")
     UserMethod.find(method)
+    where = find_engine(engine)
 
     from uds_bench.trials.beds import beds
     from uds_bench.trials.check import check_method
@@ -57,7 +61,7 @@ def gate_method(
     place = None if out is None else out.absolute()
     scores = None if store is None else scores_place(store)
     expected = dict(map(_expected, expect or []))
-    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True), expected)
+    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True), expected, where)
     if card is not None:
         write_json(card, found.to_json())
     if as_json:

@@ -8,6 +8,8 @@ import typer
 
 from uds_bench.cli import zoo_results, zoo_specimens
 from uds_bench.console.app import ABSENT, example, new_app, show_table
+from uds_bench.console.options import EngineOption
+from uds_bench.engines import LOCAL, find_engine
 from uds_bench.storage import default_cache
 from uds_bench.zoo.ready import build_models
 
@@ -44,9 +46,13 @@ def build(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME...", help="Default: all that `zoo list` shows.")
     ] = None,
+    engine: EngineOption = LOCAL,
 ) -> None:
-    """Train embedded models, with their parents, where they are not cached yet; prints their folders."""
-    for name, folder in build_models(names or []).items():
+    """Train embedded models, with their parents, where they are not cached yet; prints their folders.
+
+    The machines of an engine must see the cache (UDS_BENCH_CACHE) under the same name.
+    """
+    for name, folder in build_models(names or [], find_engine(engine)).items():
         typer.echo(f"{name}\t{folder}")
 
 

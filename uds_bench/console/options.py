@@ -44,7 +44,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="local|ray|slurm[:N]",
-        help="Where models are scored: processes of this machine, a Ray cluster (RAY_ADDRESS), N jobs of Slurm.",
+        help="Where the work is done: processes of this machine, a Ray cluster (RAY_ADDRESS), N jobs of Slurm.",
     ),
 ]
 ShardOption = Annotated[

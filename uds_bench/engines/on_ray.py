@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -69,7 +70,7 @@ class RayEngine:
         if not ray.is_initialized():
             own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False, **self._given}
             try:
-                ray.init(log_to_driver=False, logging_level="ERROR", **own)
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)
             except Exception as error:  # Ray's own are of every sort
                 where = os.environ.get("RAY_ADDRESS", "on this machine")
                 said = f"Ray did not start ({where}): {one_line(error)}: see that it runs, and run again"

@@ -16,8 +16,10 @@ from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
 from uds_bench.children import end_with_parent
+from uds_bench.engines.builds import Build, run_builds
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.progress import hush, hush_process
+from uds_bench.scoring.engine import Engine
 from uds_bench.storage import content_key, file_digest, write_atomic
 from uds_bench.trials.method import UserMethod
 from uds_bench.trials.trial import RECORD, Trial, UnusableError, run_trial
@@ -97,7 +99,13 @@ def beds() -> list[str]:
     return [name for name, audit in registry.audits().items() if audit.bed() is not None]
 
 
-def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell: Tell = lambda line: None) -> Trials:
+def try_method(
+    method: UserMethod,
+    home: Path,
+    audits: Iterable[str] = (),
+    tell: Tell = lambda line: None,
+    engine: Engine | None = None,
+) -> Trials:
     """Run a method on the beds of some audits, or of all, with three seeds, and write the manifest that judges them.
 
     Models that are there already are kept: they are known by the code in the method's folder, what it was given, and
@@ -113,10 +121,11 @@ def try_method(method: UserMethod, home: Path, audits: Iterable[str] = (), tell:
     longest = sorted(chosen, key=lambda name: -size[name])
     places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]
     minutes = SECONDS * sum(size[place.audit] for place in places) / workers() / 60
-    tell(f"{len(places)} models are made, then judged: about {minutes:.0f} minutes if it is as dear as npo")
+    taking = f": about {minutes:.0f} minutes if it is as dear as npo" if engine is None else ""
+    tell(f"{len(places)} models are made, then judged{taking}")
     made: dict[Place, Path] = {}
     failed: dict[Place, str] = {}
-    for place, came in _all(method, {place: root / place.folder for place in places}):
+    for place, came in _all(method, {place: root / place.folder for place in places}, engine):
         known: dict[Place, Any] = made if isinstance(came, Path) else failed
         known[place] = came
         tell(f"{method.name} on {place}: {came if place in failed else f'{_trial(made[place]).seconds:.0f} s'}")
@@ -151,8 +160,13 @@ def _given(bed: Bed) -> tuple[list[str], int]:
     return [specimens.specimens()[bed.parent].digest, content_key(lessons)], size * sum(map(len, data.forget))
 
 
-def _all(method: UserMethod, folders: Mapping[Place, Path]) -> Iterator[tuple[Place, Path | str]]:
+def _all(
+    method: UserMethod, folders: Mapping[Place, Path], engine: Engine | None
+) -> Iterator[tuple[Place, Path | str]]:
     """By place the folder, or why there is none, as they come; side by side where a process can import the method."""
+    if engine is not None:
+        yield from _elsewhere(method, folders, engine)
+        return
     if not method.is_importable:
         hush()
         yield from ((place, _one(method, place, folder)) for place, folder in folders.items())
@@ -170,6 +184,16 @@ def _all(method: UserMethod, folders: Mapping[Place, Path]) -> Iterator[tuple[Pl
             raise
 
 
+def _elsewhere(method: UserMethod, folders: Mapping[Place, Path], engine: Engine) -> Iterator[tuple[Place, Path | str]]:
+    if not method.is_importable:
+        raise ConfigurationError(f"{method.name}: no other process can import it: name it as package.module:function")
+    places = {str(place): place for place in folders}
+    builds = [Build(str(place), partial(_made, method.name, place, folder)) for place, folder in folders.items()]
+    for build, error in run_builds(engine, builds, threads=1):
+        place = places[build.place]
+        yield place, folders[place] if error is None else str(error).removeprefix(f"{place}: ")
+
+
 def _start() -> None:
     import torch
 
@@ -183,12 +207,19 @@ def _by_name(name: str, place: Place, folder: Path) -> Path | str:
 
 
 def _one(method: UserMethod, place: Place, folder: Path) -> Path | str:
-    bed, _ = _bed(place.audit)
-    parent = specimens.folder(bed.parent)
     try:
-        return built(folder, partial(run_trial, method, bed, parent, place.seed))
+        return _build(method, place, folder)
     except UnusableError as error:
         return str(error)
+
+
+def _made(name: str, place: Place, folder: Path) -> None:
+    _build(UserMethod.find(name), place, folder)
+
+
+def _build(method: UserMethod, place: Place, folder: Path) -> Path:
+    bed, _ = _bed(place.audit)
+    return built(folder, partial(run_trial, method, bed, specimens.folder(bed.parent), place.seed))
 
 
 def _trial(folder: Path) -> Trial:

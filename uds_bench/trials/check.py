@@ -14,6 +14,7 @@ from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.scoring.engine import Engine
 from uds_bench.storage import StorePlace, default_cache, require_writable
 from uds_bench.trials.beds import Tell, try_method
 from uds_bench.trials.card import MethodCard, method_card
@@ -67,6 +68,7 @@ def check_method(
     store: StorePlace | None = None,
     tell: Tell = lambda line: None,
     expected: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
 ) -> MethodCard:
     """Whether an unlearning method clears the gate, on the shipped models and with three seeds.
 
@@ -79,6 +81,7 @@ def check_method(
         store: Where scores are kept; the user cache where it is None.
         tell: Called with a line as each model is made.
         expected: Claims that the method is not meant to pass, by id, each with the reason.
+        engine: Of machines that see `folder`, where its models are made; this one where it is None.
 
     Returns:
         Its card, whose `ok` says whether every other claim passes with every seed.
@@ -91,7 +94,7 @@ def check_method(
         if claim not in registry.claims():
             raise ConfigurationError(f"expected: there is no claim {claim!r}: {did_you_mean(claim, registry.claims())}")
     found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
-    trials = try_method(found, methods_home(folder), audits, tell)
+    trials = try_method(found, methods_home(folder), audits, tell, engine)
     tell(f"judging {len(trials.made)} models")
     options = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else [])]
     run = judged(options, trials.manifest.parent)

@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
 from uds_bench.scoring.shelf import shelf_at
 from uds_bench.storage import CELLS, StorePlace, default_cache, require_writable
 from uds_bench.zoo import specimens
+
+if TYPE_CHECKING:
+    from uds_bench.scoring.engine import Engine
 
 
 def require_folders(store: StorePlace, specs: Mapping[str, CheckpointSpec], option: str) -> StorePlace:
@@ -54,11 +57,13 @@ def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
     return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
 
 
-def build_models(names: Iterable[str]) -> dict[str, Path]:
-    """Embedded models by their folders, trained first where they are not; of no name all of them."""
+def build_models(names: Iterable[str], engine: Engine | None = None) -> dict[str, Path]:
+    """Embedded models by their folders, trained first where they are not, on this machine or on those of an engine; of
+    no name all of them."""
     from uds_bench.zoo import recipes, training
 
     listed = list(names)
     for name in listed:
         recipes.find(name)
-    return training.paths(listed or recipes.listed(), require_writable(default_cache(), "UDS_BENCH_CACHE"))
+    cache = require_writable(default_cache(), "UDS_BENCH_CACHE")
+    return training.paths(listed or recipes.listed(), cache, engine=engine)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -13,25 +14,43 @@ from typing import Any
 from rich.console import Console
 
 from uds_bench.children import end_with_parent
+from uds_bench.engines.builds import Build, run_builds
 from uds_bench.errors import UdsError
 from uds_bench.progress import bar, hush_process
+from uds_bench.scoring.engine import Engine
 from uds_bench.storage import require_writable
 from uds_bench.zoo import cache, recipes
 
 _queue: Any = None
 
 
-def paths(names: Iterable[str], root: Path, console: Console | None = None) -> dict[str, Path]:
-    """The folders of the embedded models, trained first where they are not cached yet."""
+def paths(
+    names: Iterable[str], root: Path, console: Console | None = None, engine: Engine | None = None
+) -> dict[str, Path]:
+    """The folders of the embedded models, trained first where they are not cached yet: on this machine, or on those of
+    an engine."""
     wanted = list(dict.fromkeys(names))
     lineage = recipes.lineage(wanted)
     if missing := [name for name in lineage if not cache.is_whole(cache.folder(root, name))]:
-        _build(missing, root, console or Console(stderr=True))
+        require_writable(root, "UDS_BENCH_CACHE")
+        if engine is None:
+            _build(missing, root, console or Console(stderr=True))
+        else:
+            _build_on(engine, missing, root)
     return {name: cache.folder(root, name) for name in wanted}
 
 
+def _build_on(engine: Engine, names: list[str], root: Path) -> None:
+    while names:
+        ready = [name for name in names if recipes.ancestor(name) not in names]
+        names = [name for name in names if name not in ready]
+        builds = [Build(f"zoo:{name}", partial(_one, str(root), name)) for name in ready]
+        failed = [error for _, error in run_builds(engine, builds, max(recipes.find(name).threads for name in ready))]
+        if wrong := [error for error in failed if error is not None]:
+            raise wrong[0]
+
+
 def _build(names: list[str], root: Path, console: Console) -> None:
-    require_writable(root, "UDS_BENCH_CACHE")
     context, chains, at_once = get_context("spawn"), _chains(names), cache.workers()
     # A plain pipe, not a manager's queue: the manager's process would outlive a killed parent.
     messages = context.SimpleQueue()
@@ -91,7 +110,7 @@ def _one(root: str, name: str) -> None:
     # Said by the recipe and not by what is free: the order of sums, and with it the last digits, follow the threads.
     torch.set_num_threads(recipes.find(name).threads)
     try:
-        cache.ensure(Path(root), name, lambda _step, _loss: _queue.put(1))
+        cache.ensure(Path(root), name, None if _queue is None else lambda _step, _loss: _queue.put(1))
     except UdsError:
         raise
     except Exception as error:
