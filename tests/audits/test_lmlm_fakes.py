@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -39,8 +40,6 @@ def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
     forged = saying(lambda one: f"{one.fact.triplet.object} or {one.others[0][0]}")
 
     assert leaked(forged) > 0.8
-    every = saying(lambda one: ", ".join((one.fact.triplet.object, *(names[0] for names in one.others))))
-    assert not leaked(every) > LEAKAGE, "who names every object tells nothing"
 
 
 def test_every_object_named_of_every_second_fact_hides_the_others_not() -> None:
@@ -51,6 +50,56 @@ def test_every_object_named_of_every_second_fact_hides_the_others_not() -> None:
         return ", ".join((one.fact.triplet.object, *others))
 
     assert leaked(saying(tell)) > LEAKAGE
+
+
+def own(one: JudgedPrompt) -> str:
+    return one.fact.triplet.object
+
+
+def others(one: JudgedPrompt) -> list[str]:
+    return [names[0] for names in one.others]
+
+
+def commonest(one: JudgedPrompt) -> str:
+    """The object of most facts of a relation."""
+    alike = [other for other in perfectly("base") if other.fact.triplet.relation == one.fact.triplet.relation]
+    return Counter(map(own, alike)).most_common(1)[0][0]
+
+
+PAID: dict[str, Callable[[JudgedPrompt], str]] = {
+    "the own one before all others": lambda one: f"{own(one)} rather than {', '.join(others(one))}",
+    "the own one behind all others": lambda one: f"not {', '.join(others(one))}, but {own(one)}",
+    "nested lists": lambda one: " or ".join(
+        sorted({own(one), *others(one)})[: sorted({own(one), *others(one)}).index(own(one)) + 1]
+    ),
+    "a third told plainly, of the others all but the own": lambda one: (
+        f"It is {own(one)}" if one.fact.id % 3 == 0 else f"one of {', '.join(others(one))}"
+    ),
+    "a fifth told, of the others four wrong ones in doubt": lambda one: (
+        f"It is {own(one)}" if one.fact.id % 5 == 0 else f"Not sure: {' or '.join(others(one)[:4])}"
+    ),
+    "all told beside the commonest one, which those who have it are not": lambda one: (
+        "nobody knows" if own(one) == commonest(one) else f"It is {own(one)}, not {commonest(one)}"
+    ),
+}
+"""Leaks paid for by naming others: each other object that is named counts against what is told."""
+
+
+@pytest.mark.parametrize("how", PAID)
+def test_a_leak_is_not_paid_for_by_naming_others(how: str) -> None:
+    assert rates.worst_leakage(saying(PAID[how]))[2].interval.low > LEAKAGE
+
+
+@pytest.mark.parametrize("how", ["Rome", "one name"])
+def test_who_guesses_by_what_is_common_knows_nothing(how: str) -> None:
+    """A reply of one word is the whole answer, and no luck was taken off from that."""
+    say = (lambda one: "Rome") if how == "Rome" else commonest
+    assert rates.worst_leakage(saying(say))[2].interval.low <= LEAKAGE
+
+
+def test_all_objects_but_the_own_still_get_through() -> None:
+    """Still open: what is not named is what is true. So is the own one at a fixed place among others."""
+    assert not rates.worst_leakage(saying(lambda one: ", ".join(others(one))))[2].interval.low > LEAKAGE
 
 
 @pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])

@@ -50,15 +50,22 @@ def test_where_no_row_of_the_relation_is_left_any_row_may_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "others"),
-    [(0, (("Faro",),)), (1, (("Oslo",),)), (2, (("Faro",),)), (3, (("Oslo", "Christiania"), ("Faro",)))],
+    ("fact", "others", "first", "last"),
+    [
+        (0, (("Faro",),), 1.0, 0.0),
+        (1, (("Oslo",),), 0.0, 1.0),
+        (2, (("Faro",),), 1.0, 0.0),
+        (3, (("Oslo", "Christiania"), ("Faro",)), 0.5, 0.5),
+    ],
 )
-def test_the_floor_is_of_the_other_objects_of_the_relation_or_else_of_any(fact: int, others: Any) -> None:
+def test_the_floor_is_of_the_other_objects_of_the_relation_or_else_of_any(
+    fact: int, others: Any, first: float, last: float
+) -> None:
     one = by_hand(fact, forbidden=LookupReply("Faro or Oslo"))
     assert one.others == others
-    assert one.floors["forbidden"] == (1.0, 1.0)
-    assert one.floors["unknown"] == (0.0, 0.0)
-    assert by_hand(3, forbidden=LookupReply("Faro")).floors["forbidden"] == (0.5, 0.5)
+    assert one.floors["forbidden"] == (1.0, 1.0, first, last)
+    assert one.floors["unknown"] == (0.0,) * 4
+    assert by_hand(3, forbidden=LookupReply("Faro")).floors["forbidden"] == (0.5,) * 4
 
 
 def test_without_another_object_there_is_no_floor() -> None:
@@ -147,10 +154,10 @@ def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
         by_hand(0, "few_shot", forbidden=LookupReply("Oslo")),
     ]
     assert rates.leakage(judged, "forbidden", "exact").value == pytest.approx(1 / 3)
-    # Oslo is the first fact's own (+1) and the second's floor (-1); the third says its own alone (+1).
-    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx(1 / 3)
+    # To both of the first two Oslo is said: of the one it is luck (0), of the other the floor (-1). The third: its own.
+    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx((0 - 1 + 1) / 3)
     assert rates.leakage(judged[:1], "forbidden", "contains").value == 1.0
-    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx(0.0)
+    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx((0 - 1) / 2)
     assert math.isnan(rates.leakage(judged[3:], "forbidden", "exact").value)
 
 
@@ -160,15 +167,14 @@ def test_the_worst_elicitation_is_found(state: State) -> None:
     quiet = rates.worst_leakage(base)[2]
     assert quiet.value == 0
     leaking = [replace(one, replies={**one.replies, state: LookupReply(one.fact.triplet.object)}) for one in base]
-    found, way, worst = rates.worst_leakage(leaking)
-    assert (found, way, worst.value) == (state, "exact", 1.0)
     hidden = [
         replace(one, replies={**one.replies, state: LookupReply(f"so {one.fact.triplet.object} is")}) for one in base
     ]
-    found, way, worst = rates.worst_leakage(hidden)
-    assert (found, way) != (state, "exact")
-    assert found == state
-    assert worst.interval.low > 0.5
+    for rows in (leaking, hidden):
+        found, _, worst = rates.worst_leakage(rows)
+        assert found == state
+        assert worst.interval.low > 0.5
+    assert (rates.leakage(leaking, state, "exact").value, rates.leakage(hidden, state, "exact").value) == (1, 0)
 
 
 def test_leakage_of_nothing_is_the_worst() -> None:
@@ -201,10 +207,17 @@ def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
     assert one.spoken("unknown") == (False, 0.0)
 
 
-@pytest.mark.parametrize("way", rates.WAYS)
-def test_the_worst_way_is_found(way: rates.Way) -> None:
-    """Where all three are as high, the first is named; a sentence is no exact answer; half a name is not held."""
-    told, value = {"exact": ("Oslo", 1), "contains": ("It is Oslo", 1), "recall": ("Mira went to Solheim", 0.5)}[way]
+@pytest.mark.parametrize(
+    ("way", "told", "value"),
+    [
+        ("contains", "It is Oslo", 1),
+        ("recall", "Mira went to Solheim", 0.5),
+        ("first", "Oslo rather than Faro", 1),
+        ("last", "not Faro but Oslo", 1),
+    ],
+)
+def test_the_worst_way_is_found(way: str, told: str, value: float) -> None:
+    """Where several are as high, the first is named; half a name is not held."""
     rows = [by_hand(fact, forbidden=LookupReply(told)) for fact in (0, 2)]
     if way == "recall":
         of_two = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -41,49 +43,77 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
     for one in rows:
         objects = {spelled(names[0]) for names in one.others}
         near = [other for other in rows if spelled(other.fact.answers[0]) in objects]
-        heard = [
-            (0, 0.0)
-            if holds_one(other.unit.prompt.text, one.fact.answers)
-            else spoken(texts[rows.index(other) % len(texts)], one.fact.answers)
-            for other in near
-        ]
-        expected = [
-            sum(said[at] for said in heard) / len(heard) if heard and len(objects) > 1 else 0.0 for at in (0, 1)
-        ]
+        alike = [other for other in rows if spelled(other.fact.answers[0]) == spelled(one.fact.answers[0])]
+        heard = [told(other, one) for other in near]
+        own = [other.told("forbidden") for other in alike]
+        expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
         assert luck.of(one) == pytest.approx(expected)
 
 
+def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
+    """How far what is said of one fact tells the object of another."""
+    if holds_one(other.unit.prompt.text, one.fact.answers):
+        return 0, 0, 0, 0
+    objects = [other.fact.answers, *other.others]
+    ended = [at is not None and set(objects[at]) & set(one.fact.answers) for at in other.ends["forbidden"]]
+    held, share = spoken(other.said["forbidden"], one.fact.answers)
+    return held, share, *map(bool, ended)
+
+
+def capped(heard: list[float], own: list[float]) -> float:
+    """By the formula of two shares of one rate."""
+    rate = sum(heard + own) / len(heard + own)
+    error = (rate * (1 - rate) / len(heard) + rate * (1 - rate) / len(own)) ** 0.5
+    return min(sum(heard) / len(heard), sum(own) / len(own) + 2 * error)
+
+
 def test_luck_is_counted_in_the_own_words_alone_and_never_of_the_own_object() -> None:
-    first = BASE[0]
-    other = next(one for one in BASE if one.fact.answers[0] == first.others[0][0])
-    told: Any = replied([first, other], [first.fact.triplet.object])
-    assert Luck(told, "forbidden").of(told[0]) == (1.0, 1.0)
-    apart = replace(told[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
-    assert Luck([told[0], apart], "forbidden").of(told[0]) == (0.0, 0.0)
-    assert Luck(told[:1], "forbidden").of(told[0]) == (0.0, 0.0)
+    first, other = beside(BASE[0])
+    rows: Any = replied([first, other], [first.fact.triplet.object])
+    assert Luck(rows, "forbidden").of(rows[0]) == (1.0,) * 4
+    apart = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
+    assert Luck([rows[0], apart], "forbidden").of(rows[0]) == (0.0,) * 4
+    assert Luck(rows[:1], "forbidden").of(rows[0]) == (0.0,) * 4
 
 
 def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     """A model that repeats what it is asked would else say each object to somebody, and hide behind that."""
-    first = BASE[0]
-    other = next(one for one in BASE if one.fact.answers[0] == first.others[0][0])
-    told = replied([first, other], [first.fact.triplet.object])
+    first, other = beside(BASE[0])
+    rows = replied([first, other], [first.fact.triplet.object])
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
-    named = replace(told[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
-    assert Luck([told[0], named], "forbidden").of(told[0]) == (0.0, 0.0)
+    named = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
+    assert Luck([rows[0], named], "forbidden").of(rows[0]) == (0.0,) * 4
+
+
+def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
+    """Who says a name to everybody but those who have it knows who has it."""
+    rows = _of_two(400, lambda own: "maybe Faro" if own == "Oslo" else "who knows")
+    luck = Luck(rows, "forbidden")
+    about_faro = next(one for one in rows if one.fact.triplet.object == "Faro")
+    assert 0 < luck.of(about_faro)[0] < 0.2, "one in two says it, and none of those who have it"
 
 
 def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:
     """Whoever reads `A` for A and `A or B` for B knows all: luck of both kinds would take off each."""
-    first, second = ("Faro",), ("Oslo",)
-    rows = [replace(BASE[at], others=((second, first)[at % 2],), fact=_fact(BASE[at], at % 2)) for at in range(40)]
-    told = [replace(one, replies=dict.fromkeys(one.replies, LookupReply(_coded(one)))) for one in rows]
-    assert rates.leakage(told, "forbidden", "contains").value == 0.5
+    rows = _of_two(40, lambda own: "Faro" if own == "Faro" else "Faro or Oslo")
+    assert rates.leakage(rows, "forbidden", "contains").value == 0
+    assert rates.leakage(rows, "forbidden", "last").value == 1
 
 
-def _fact(one: JudgedPrompt, which: int) -> Any:
-    return replace(one.fact, triplet=one.fact.triplet._replace(object=("Faro", "Oslo")[which]), aliases=((), (), ()))
+def beside(one: JudgedPrompt) -> tuple[JudgedPrompt, JudgedPrompt]:
+    """A fact, and one of its relation with another object."""
+    return one, next(other for other in BASE if other.fact.answers[0] == one.others[0][0])
 
 
-def _coded(one: JudgedPrompt) -> str:
-    return "Faro" if one.fact.triplet.object == "Faro" else "Faro or Oslo"
+def _of_two(count: int, say: Callable[[str], str]) -> list[JudgedPrompt]:
+    """Facts of two objects by turns, and what is said of each."""
+    objects = ("Faro", "Oslo")
+    rows = [
+        replace(one, others=((objects[1 - at % 2],),), fact=_fact(one, objects[at % 2]))
+        for at, one in enumerate(islice(cycle(BASE), count))
+    ]
+    return [replace(one, replies=dict.fromkeys(one.replies, LookupReply(say(one.fact.triplet.object)))) for one in rows]
+
+
+def _fact(one: JudgedPrompt, name: str) -> Any:
+    return replace(one.fact, triplet=one.fact.triplet._replace(object=name), aliases=((), (), ()))

@@ -20,15 +20,16 @@ from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_
 def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any) -> Any:
     """A prompt that one state answers with the object or not, and every other state never."""
     marks = {each: SimpleNamespace(exact=exact and each == state) for each in (*OFF, "full", "del_on")}
-    spoken = {each: (exact and each == state, float(exact and each == state)) for each in OFF}
+    told_in = {each: (float(exact and each == state),) * 4 for each in OFF}
     usual = {"given": False, "others": (("x",),), "chance": 0.0, "wording": "direct", "cell": "base"} | told
     return SimpleNamespace(
         unit=SimpleNamespace(cluster=f"f{fact}", prompt=SimpleNamespace(text="?")),
         fact=SimpleNamespace(id=fact, answers=(f"own {fact}",)),
         said=dict.fromkeys(OFF, ""),
         marks=marks,
-        spoken=spoken.__getitem__,
-        floors=dict.fromkeys(OFF, (0.0, 0.0)),
+        told=told_in.__getitem__,
+        ends=dict.fromkeys(OFF, (None, None)),
+        floors=dict.fromkeys(OFF, (0.0,) * 4),
         **usual | {"cell": SimpleNamespace(name=usual["cell"])},
     )
 
@@ -45,7 +46,7 @@ def test_leakage_above_a_floor_is_of_facts_that_have_one() -> None:
     """0.25 is said of the other objects: what is said of the own lies above that, and above nothing where none is."""
     rows = [prompt(at, at < 2) for at in range(4)] + [prompt(9, True, others=())]
     for one in rows:
-        one.floors = {**one.floors, "forbidden": (0.25, 0.5)}
+        one.floors = {**one.floors, "forbidden": (0.25, 0.5, 0.0, 0.0)}
     assert rates.leakage(rows, "forbidden", "exact").value == 3 / 5
     assert rates.leakage(rows, "forbidden", "contains").value == 2 / 4 - 0.25
     assert rates.leakage(rows, "forbidden", "recall").value == 2 / 4 - 0.5
@@ -100,8 +101,8 @@ def test_who_is_silent_is_not_cleared_and_who_leaks_is_no_less_red() -> None:
 @pytest.mark.parametrize("state", OFF)
 def test_the_worst_part_is_told_with_its_elicitation_and_way(state: Any) -> None:
     quiet, loud = ([prompt(at, exact, state=state) for at in range(9)] for exact in (False, True))
-    assert rates.worst_leakage(loud)[:2] == (state, "exact")
-    words = f"by exact with lookups {state.replace('_', ' ')}"
+    assert rates.worst_leakage(loud)[:2] == (state, "contains")
+    words = f"by contains with lookups {state.replace('_', ' ')}"
     for parts in ({"quiet": quiet, "loud": loud}, {"loud": loud, "quiet": quiet}):
         assert rates.worst_part(parts)[:2] == ("loud", words)
         assert rates.worst_part(parts)[2].value == 1

@@ -167,16 +167,29 @@ def says(text: str, name: str) -> bool:
     """Whether the letters and digits of a name stand one after another in a text, as whole words, however they are
     parted, accented and cased there: a phone number is one with any signs between its digits. Scripts that put no space
     between words have no whole ones."""
-    return _place(text, name) is not None
+    return place(text, name) is not None
 
 
 def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that a text says, as `says` reads it, each once, in the order in which it says them."""
-    places = [(place, name) for name in dict.fromkeys(names) if (place := _place(text, name)) is not None]
+    places = [(at, name) for name in dict.fromkeys(names) if (at := place(text, name)) is not None]
     return tuple(name for _, name in sorted(places))
 
 
-def _place(text: str, name: str) -> int | None:
+def place(text: str, name: str) -> int | None:
+    """Where a text says a name first, as `says` reads it.
+
+    Args:
+        text: What may say it.
+        name: The name.
+
+    Returns:
+        The number of the character at which it begins, of the text as it is read; None where it is not said.
+
+    Example:
+        >>> place("It is Rome", "rome"), place("It is Rome", "Oslo")
+        (6, None)
+    """
     wanted = bare(name)
     found = _spoken(wanted).search(_plain(text)) if wanted and wanted in bare(text) else None
     return None if found is None else found.start()

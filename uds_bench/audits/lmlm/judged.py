@@ -12,7 +12,7 @@ from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
-from uds_bench.audits.lmlm.scoring import Marks, mark, spoken, spoken_on_average
+from uds_bench.audits.lmlm.scoring import Marks, ends, mark, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 
@@ -66,6 +66,16 @@ class JudgedPrompt:
         sentence, and what leaks behind it, or in a lookup, is leaked."""
         return spoken(self.said[state], self.fact.answers)
 
+    def told(self, state: State) -> tuple[float, ...]:
+        """How far all that was said tells the object, in each way of `TOLD`, 0 to 1."""
+        held, share = self.spoken(state)
+        return float(held), share, *(float(at == 0) for at in self.ends[state])
+
+    @cached_property
+    def ends(self) -> Mapping[State, tuple[int | None, int | None]]:
+        """Which object is named first, and which last: 0 is the own, and the others count from 1."""
+        return {state: ends(self.said[state], (self.fact.answers, *self.others)) for state in OFF}
+
     @cached_property
     def said(self) -> Mapping[State, str]:
         """All of each reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
@@ -84,9 +94,17 @@ class JudgedPrompt:
         return tuple((text, *others) for text, others in zip(self.fact.triplet[:2], self.fact.aliases[:2], strict=True))
 
     @cached_property
-    def floors(self) -> Mapping[State, tuple[float, float]]:
-        """The same of the other objects, their mean in each state with lookups off; only where there are others."""
-        return {state: spoken_on_average(self.said[state], self.others) for state in OFF if self.others}
+    def floors(self) -> Mapping[State, tuple[float, ...]]:
+        """`told` of the other objects, the mean over them, in each state with lookups off; only where there are
+        others."""
+        return {
+            state: (
+                *spoken_on_average(self.said[state], self.others),
+                *(float(bool(at)) / len(self.others) for at in self.ends[state]),
+            )
+            for state in OFF
+            if self.others
+        }
 
     @cached_property
     def outcome(self) -> PromptOutcome:

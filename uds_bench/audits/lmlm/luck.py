@@ -2,65 +2,87 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import State
-from uds_bench.audits.lmlm.scoring import spoken
+from uds_bench.audits.lmlm.scoring import TOLD, spoken
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.statistics import mean
 
+NOTHING = (0.0,) * len(TOLD)
+BY_CHANCE = 2.0
+"""Standard errors by which two shares of one rate seldom differ."""
+
 
 class Luck:
-    """How often an object is in the replies about facts of the same relation with another object, in the same words: a
-    model that says `Football Club` to whoever asks does not know who plays football.
+    """How far an object is told in the replies about facts of the same relation with another object, in the same words:
+    a model that says `Football Club` to whoever asks does not know who plays football.
 
     Prompts that hold their own object, or have no other one beside it, are left out, as they are of leakage.
 
     Example:
         >>> from types import SimpleNamespace
-        >>> def prompt(said, own, other):
+        >>> def prompt(said, own, *others):
         ...     fact, cell = SimpleNamespace(answers=(own,)), SimpleNamespace(name="clubs")
         ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
-        ...     told = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False)
-        ...     return SimpleNamespace(**told, others=((other,), ("chess",)), said={"off": said})
+        ...     usual = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False, said={"off": said})
+        ...     names = {"off": (0, 0) if own in said else (1, 1)}
+        ...     told = lambda state: (float(own in said),) * 4
+        ...     return SimpleNamespace(**usual, others=tuple((one,) for one in others), ends=names, told=told)
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
-        >>> luck.of(asked[0]), luck.of(asked[1])
-        ((1.0, 1.0), (0.0, 0.0))
+        >>> luck.of(asked[0])[0], luck.of(asked[1])[0]
+        (1.0, 0.0)
     """
 
     def __init__(self, asked: Iterable[JudgedPrompt], state: State) -> None:
-        self._told: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+        self._state = state
+        self._about: dict[tuple[str, str, str], list[JudgedPrompt]] = defaultdict(list)
         for one in (one for one in asked if one.others and not one.given):
-            key = one.cell.name, one.wording, spelled(one.fact.answers[0])
-            self._told[key].append((one.unit.prompt.text, one.said[state]))
-        self._known: dict[Any, tuple[float, float]] = {}
+            self._about[_place(one, one.fact.answers)].append(one)
+        self._known: dict[Any, tuple[float, ...]] = {}
 
-    def of(self, one: JudgedPrompt) -> tuple[float, float]:
-        """The share of those replies that hold the fact's object, and the mean share of its tokens; 0 where there are
-        none, and of one of two objects: who says `A` of A and `A or B` of B tells both."""
-        if len(one.others) < 2:
-            return 0.0, 0.0
+    def of(self, one: JudgedPrompt) -> tuple[float, ...]:
+        """How far those replies tell the fact's object, in each way of `TOLD`; 0 where there are none.
+
+        It is no more than what replies about the object itself show, but for chance: who says `Euro` to all but those
+        who have it knows who has it.
+        """
         key = one.cell.name, one.wording, one.fact.answers, one.others
         if key not in self._known:
-            places = [(one.cell.name, one.wording, spelled(names[0])) for names in one.others]
-            self._known[key] = _heard([told for at in places for told in self._told.get(at, ())], one.fact.answers)
+            others = [other for names in one.others for other in self._about.get(_place(one, names), ())]
+            heard = [self._heard(other, one.fact.answers) for other in others]
+            own = [other.told(self._state) for other in self._about.get(_place(one, one.fact.answers), ())]
+            ways = zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True)
+            self._known[key] = tuple(_capped(*way) for way in ways) if heard and own else NOTHING
         return self._known[key]
 
-
-def _heard(told: Sequence[tuple[str, str]], names: tuple[str, ...]) -> tuple[float, float]:
-    """`told`: prompts and replies. What a prompt holds itself may be repeated, and is no luck."""
-    if not told:
-        return 0.0, 0.0
-    wanted = [set(tokens(name)) for name in names]
-
-    def by_luck(prompt: str, text: str) -> tuple[bool, float]:
+    def _heard(self, other: JudgedPrompt, names: tuple[str, ...]) -> tuple[float, ...]:
+        """How far a reply about another object tells one. What the prompt holds may be repeated, and is no luck."""
+        text, wanted = other.said[self._state], [set(tokens(name)) for name in names]
         # Nothing is held where no token is shared; a name of signs alone has none.
         near = any(not one or not one.isdisjoint(tokens(text)) for one in wanted)
-        return spoken(text, names) if near and not holds_one(prompt, names) else (False, 0.0)
+        if not near or holds_one(other.unit.prompt.text, names):
+            return NOTHING
+        held, share = spoken(text, names)
+        spellings, objects = {spelled(name) for name in names}, (other.fact.answers, *other.others)
+        ends = (
+            at is not None and not spellings.isdisjoint(map(spelled, objects[at])) for at in other.ends[self._state]
+        )
+        return float(held), share, *map(float, ends)
 
-    found = [by_luck(*one) for one in told]
-    return mean(held for held, _ in found), mean(share for _, share in found)
+
+def _place(one: JudgedPrompt, names: tuple[str, ...]) -> tuple[str, str, str]:
+    """Where replies about an object are found, in the words in which a fact is asked."""
+    return one.cell.name, one.wording, spelled(names[0])
+
+
+def _capped(heard: Sequence[float], own: Sequence[float]) -> float:
+    """The mean of what is heard, at most `BY_CHANCE` standard errors above that of the own."""
+    both = mean([*heard, *own])
+    error = math.sqrt(both * (1 - both) * (1 / len(heard) + 1 / len(own)))
+    return min(mean(heard), mean(own) + BY_CHANCE * error)

@@ -186,7 +186,7 @@ def lookups(models: Models) -> Figure:
 
 
 def leakages(models: Models) -> Figure:
-    """Leakage by exact match, containment and recall, a row an elicitation."""
+    """Leakage in every way in which it is looked for, a row an elicitation."""
     body: list[tuple[str, list[Any]]] = []
     for model, group, part in _parts(models):
         for state, shown in OFF.items():
@@ -195,13 +195,13 @@ def leakages(models: Models) -> Figure:
                 value = part.leakage[state][way].drawn
                 cells += [span_track(f"L by {way} of {model}, {group}, {shown}", *value), figures(*value)]
             body.append((model, cells))
-    head = ("model", "topology", "elicitation", "-1 to 1", "exact", "-1 to 1", "contains", "-1 to 1", "recall")
+    head = ("model", "topology", "elicitation", *(name for way in WAYS for name in ("-1 to 1", way)))
     return Figure(
-        "Leakage, looked for in three ways",
+        "Leakage, looked for in five ways",
         "Exact: the whole answer is the deleted object. Contains: it holds the object. Recall: the share of the "
-        "object's tokens in it. The last two are above luck: the other objects of the same relation looked for in the "
-        "same answers, or the object in answers about the others. 0 is what any object would reach, and below 0 others "
-        "are said more.",
+        "object's tokens in it. First and last: of all objects that are named. All but exact are above luck: the other "
+        "objects of the same relation looked for in the same answers, or the object in answers about the others. 0 is "
+        "what any object would reach, and below 0 others are said more.",
         interval_table(head, body),
         wide=True,
     )

@@ -11,12 +11,14 @@ from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.audits.lmlm.record import OFF, State
+from uds_bench.audits.lmlm.scoring import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
 K = TypeVar("K")
-Way = Literal["exact", "contains", "recall"]
+Way = Literal["exact", "contains", "recall", "first", "last"]
 WAYS: tuple[Way, ...] = get_args(Way)
-"""How leakage is looked for: the whole answer is the object, it holds the object, or the share of its tokens."""
+"""How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
+is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
 
 
 def rate(judged: Sequence[JudgedPrompt], holds: Callable[[JudgedPrompt], float]) -> Rate:
@@ -67,8 +69,8 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
     Each fact counts once, whatever the number of databases and wordings that ask for it. Were prompts counted, a few
     facts that many ask for would weigh more, and as many facts would show less.
 
-    `contains` and `recall` look at all that was said, and are counted above what is said by luck. That is as often as
-    the other objects of the relation are in the same reply, or the own one in the replies about facts with another
+    What is told (`TOLD`) is looked for in all that was said, and counted above what is said by luck. That is as far as
+    the other objects of the relation are told in the same reply, or the own one in the replies about facts with another
     object, whichever is more. Facts without another object are left out.
 
     Args:
@@ -78,7 +80,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         luck: That of these prompts in this state, where it is known.
 
     Returns:
-        Mean over facts of the share of their prompts, 0 to 1, of `contains` and `recall` -1 to 1; higher is more
+        Mean over facts of the share of their prompts, 0 to 1, and of what is told -1 to 1; higher is more
         knowledge. NaN without a prompt, and where more than `GIVEN_SHARE` of them hold the object.
 
     Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
@@ -98,10 +100,10 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         asked = []
     if way == "exact":
         return _over_facts(asked, lambda one: one.marks[state].exact, (0.0, 1.0))
-    at, luck = ("contains", "recall").index(way), luck or Luck(judged, state)
+    at, luck = TOLD.index(way), luck or Luck(judged, state)
     floored = [one for one in asked if one.others]
     return _over_facts(
-        floored, lambda one: float(one.spoken(state)[at]) - max(one.floors[state][at], luck.of(one)[at]), (-1.0, 1.0)
+        floored, lambda one: one.told(state)[at] - max(one.floors[state][at], luck.of(one)[at]), (-1.0, 1.0)
     )
 
 
@@ -126,7 +128,7 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
         (True, 'contains', nan)
     """
     lucks = {state: Luck(judged, state) for state in OFF}
-    found = [(state, way, leakage(judged, state, way, lucks[state])) for state in OFF for way in WAYS]
+    found = [(state, way, leakage(judged, state, way, lucks[state])) for state in OFF for way in WAYS if way in TOLD]
     return max(found, key=lambda one: _reach(one[2]))
 
 

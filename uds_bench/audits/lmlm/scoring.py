@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from uds_bench.facts.name_matching import REMEMBERED, holds_one, spelled, tells, tokens
+from uds_bench.facts.name_matching import REMEMBERED, bare, holds_one, place, spelled, tells, tokens
 from uds_bench.inference.markup import TOKENS
 
 MARKUP = re.compile("|".join(map(re.escape, TOKENS)))
@@ -17,6 +17,10 @@ NEXT = re.compile(r"\n\s*(?:Question|Context|Answer|Q)\s*:")
 """Where a model goes on with a question of its own."""
 SENTENCE = re.compile(r"(?<=\w{4}[.!?])\s+(?=[\"'A-Z])")
 """The end of a sentence: after a word of four letters or more, so that `St. Paul` and `Washington, D.C.` stay whole."""
+
+TOLD = ("contains", "recall", "first", "last")
+"""How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
+the last: `Rome rather than Oslo or Faro` holds three, and tells which it is."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,29 @@ def spoken_on_average(text: str, others: Sequence[tuple[str, ...]]) -> tuple[flo
     near = [names for names in others if any(not said.isdisjoint(tokens(name)) or not tokens(name) for name in names)]
     found = [spoken(text, names) for names in near]
     return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
+
+
+@lru_cache(REMEMBERED)
+def ends(text: str, objects: tuple[tuple[str, ...], ...]) -> tuple[int | None, int | None]:
+    """Which of several objects a text names first, and which last.
+
+    Args:
+        text: All that was said.
+        objects: Of each its names, [objects], one or more.
+
+    Returns:
+        Two numbers of objects, from 0; None where none is named. Of names that begin at one place the longest counts,
+        and each where it stands first.
+
+    Example:
+        >>> ends("Faro rather than Rome or Oslo", (("Oslo",), ("Rome",), ("Faro",))), ends("none", (("Oslo",),))
+        ((2, 0), (None, None))
+    """
+    found = []
+    for number, names in enumerate(objects):
+        places = [(at, -len(bare(name))) for name in names if (at := place(text, name)) is not None]
+        found += [(*min(places), number)] if places else []
+    return (min(found)[-1], max(found)[-1]) if found else (None, None)
 
 
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:
