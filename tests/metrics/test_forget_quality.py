@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from uds_bench.errors import UdsError
+from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.forget_quality import forget_quality, ks_pvalue
-from uds_bench.metrics.metric import FactValue
+from uds_bench.metrics.metric import FactValue, MetricSummary
 
 RATIOS = st.lists(st.integers(0, 12).map(lambda x: x / 12), min_size=2, max_size=25)
 
@@ -120,8 +122,20 @@ def test_facts_that_the_retain_model_lacks_count_as_invalid() -> None:
     retain = [FactValue(f.id, 0.5) for f in FACTS.split("forget")]
     retain[2] = FactValue(retain[2].id, None, "the fact has no paraphrased_answer")
     found = beside(retain)
-    assert [v.reason for v in found.values if v.value is None] == ["retain model: no value"]
+    assert [(v.id, v.reason) for v in found.values if v.value is None] == [(retain[2].id, "retain model: no value")]
     assert found.notes["facts"] == 7
+
+
+def test_where_the_model_has_no_value_of_any_fact_it_is_undefined_and_facts_are_kept() -> None:
+    facts = FactSet(replace(one, paraphrased_answer=None) for one in FACTS)
+    retain = {"truth_ratio": [FactValue(f.id, 0.5) for f in FACTS.split("forget")]}
+    found = METRICS["forget_quality"].compute(subject(facts=facts, retain=retain), "prob_mean")
+    assert found.summary == MetricSummary(None, None)
+    assert found.notes["undefined"] == "no fact has a truth ratio"
+    assert found.notes["rendered"]
+    assert {(v.id, v.reason) for v in found.values} == {
+        (f.id, "the fact has no paraphrased_answer") for f in FACTS.split("forget")
+    }
 
 
 def test_no_retain_values_is_an_error() -> None:

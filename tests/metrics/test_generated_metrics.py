@@ -122,7 +122,7 @@ def test_facts_that_rouge_cannot_judge_are_invalid() -> None:
 
 def test_what_was_asked_is_noted() -> None:
     found = said({"": [f.answer for f in FORGET], JAILBREAK: [f.answer for f in FORGET]})
-    for name, opening in (("rouge", ""), ("jailbreak_rouge", JAILBREAK)):
+    for name, opening in (("rouge", ""), ("jailbreak_rouge", JAILBREAK), ("fluency", "")):
         assert compute(name, found).notes["rendered"] == content_key(found.questions(opening))
 
 
@@ -154,6 +154,18 @@ def test_a_loop_is_not_fluent_and_a_short_answer_is() -> None:
     assert distinct_share([]) == 0
     loop = compute("fluency", said({"": ["umi" * 150] * len(FORGET)}))
     assert all(value is not None and value < 0.1 for value in numbers(loop))
+    assert [one.id for one in loop.values] == [one.id for one in FORGET]
+
+
+def test_fluency_is_of_the_words_that_were_said() -> None:
+    """Neither of a token that a tokenizer puts before each text, nor of blanks."""
+
+    def spelled(text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+        return {"input_ids": [0] * 9 * add_special_tokens + list(text.encode())}
+
+    found = said({"": ["umi umi umi", *["  "] * (len(FORGET) - 1)]})
+    found.checkpoint.tokenizer = spelled
+    assert numbers(compute("fluency", found)) == [distinct_share(list(b"umi umi umi")), *[0.0] * (len(FORGET) - 1)]
 
 
 # ---- model utility
