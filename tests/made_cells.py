@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import FactScore, Score
-from uds_bench.scoring.engine import Engine
+from uds_bench.scoring.engine import Engine, Groups, Needs, ProcessReport, Scorer, run_task
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.spread import Work
 from uds_bench.scoring.store import ScoreKey, Store
@@ -175,6 +175,21 @@ def build(log: Path, name: str) -> None:
     if name.startswith(WRONG):
         raise UdsError("such input is wrong")
     made.touch()
+
+
+class InThisProcess:
+    """An engine whose only machine is this process. `waves`: what it was given at a time."""
+
+    def __init__(self) -> None:
+        self.waves: list[list[str]] = []
+
+    def run(
+        self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
+    ) -> Iterator[tuple[Groups, ProcessReport]]:
+        scorer = make()
+        self.waves.append([group[0].place for groups in tasks for group in groups])
+        for groups in tasks:
+            yield groups, run_task(scorer, groups, wait)
 
 
 def holder(place: StorePlace, key: str) -> subprocess.Popen[bytes]:

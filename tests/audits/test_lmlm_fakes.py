@@ -69,6 +69,9 @@ def commonest(one: JudgedPrompt) -> str:
 PAID: dict[str, Callable[[JudgedPrompt], str]] = {
     "the own one before all others": lambda one: f"{own(one)} rather than {', '.join(others(one))}",
     "the own one behind all others": lambda one: f"not {', '.join(others(one))}, but {own(one)}",
+    "all others, and the own one again": lambda one: (
+        f"Of {', '.join(sorted({own(one), *others(one)}))} it is {own(one)}"
+    ),
     "nested lists": lambda one: " or ".join(
         sorted({own(one), *others(one)})[: sorted({own(one), *others(one)}).index(own(one)) + 1]
     ),
@@ -90,11 +93,17 @@ def test_a_leak_is_not_paid_for_by_naming_others(how: str) -> None:
     assert rates.worst_leakage(saying(PAID[how]))[2].interval.low > LEAKAGE
 
 
-@pytest.mark.parametrize("how", ["Rome", "one name"])
-def test_who_guesses_by_what_is_common_knows_nothing(how: str) -> None:
+GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
+    "a name": lambda one: "Rome",
+    "the commonest": commonest,
+    "all, in one order": lambda one: ", ".join(sorted({own(one), *others(one)})),
+}
+
+
+@pytest.mark.parametrize("how", GUESSED)
+def test_who_says_the_same_to_everybody_knows_nothing(how: str) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    say = (lambda one: "Rome") if how == "Rome" else commonest
-    assert rates.worst_leakage(saying(say))[2].interval.low <= LEAKAGE
+    assert rates.worst_leakage(saying(GUESSED[how]))[2].value <= 1e-12
 
 
 def test_all_objects_but_the_own_still_get_through() -> None:

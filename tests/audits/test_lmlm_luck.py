@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -13,11 +12,14 @@ from hypothesis import strategies as st
 from lmlm_by_hand import perfectly
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.judged import JudgedPrompt
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.luck import Luck
-from uds_bench.audits.lmlm.record import OFF, LookupReply
-from uds_bench.audits.lmlm.scoring import spoken
+from uds_bench.audits.lmlm.record import OFF, STATES, LookupReply
+from uds_bench.audits.lmlm.scoring import ends, spoken
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import holds_one, spelled
+from uds_bench.facts.triplets import Triplet, TripletDatabase
 
 BASE = [one for one in perfectly("base") if len(one.others) > 1]
 OBJECTS = sorted({one.fact.triplet.object for one in BASE})
@@ -31,8 +33,21 @@ def replied(rows: list[JudgedPrompt], texts: list[str]) -> list[JudgedPrompt]:
 
 @given(st.lists(st.sampled_from([*OBJECTS, "the", "of", "Football Club"]), max_size=6).map(" ".join))
 def test_who_says_the_same_to_everybody_tells_nothing(text: str) -> None:
-    for way in ("contains", "recall"):
-        assert rates.leakage(replied(BASE, [text]), "forbidden", way).value <= 1e-12  # type: ignore[arg-type]
+    found = rates.leakages(replied(BASE, [text]), "forbidden")
+    assert all(one.value <= 1e-12 for way, one in found.items() if way != "exact")
+
+
+def test_who_names_one_object_to_everybody_tells_nothing_however_many_there_are() -> None:
+    """A reply is read beside the objects of the fact that is meant, of which those of another fact may be no part."""
+    rows = _of([*["Faro"] * 60, *(f"Town {at} {at}" for at in range(150) for _ in range(2))], lambda own: "It is Faro")
+    assert rates.worst_leakage(rows)[2].value <= 1e-12
+
+
+@pytest.mark.parametrize(("said", "name"), [("Bogotá", "Bogota"), ("we have to go", "Togo")])
+def test_letters_said_to_everybody_tell_nothing(said: str, name: str) -> None:
+    """With accents, and in pieces of other words."""
+    rows = _of([*[name] * 20, *(f"Town {at} {at}" for at in range(80))], lambda own: said)
+    assert rates.worst_leakage(rows)[2].value <= 1e-12
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=1, max_size=7), st.integers(0, 9))
@@ -54,8 +69,7 @@ def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
     """How far what is said of one fact tells the object of another."""
     if holds_one(other.unit.prompt.text, one.fact.answers):
         return 0, 0, 0, 0
-    objects = [other.fact.answers, *other.others]
-    ended = [at is not None and set(objects[at]) & set(one.fact.answers) for at in other.ends["forbidden"]]
+    ended = [at == 0 for at in ends(other.said["forbidden"], (one.fact.answers, *one.others))]
     held, share = spoken(other.said["forbidden"], one.fact.answers)
     return held, share, *map(bool, ended)
 
@@ -107,13 +121,15 @@ def beside(one: JudgedPrompt) -> tuple[JudgedPrompt, JudgedPrompt]:
 
 def _of_two(count: int, say: Callable[[str], str]) -> list[JudgedPrompt]:
     """Facts of two objects by turns, and what is said of each."""
-    objects = ("Faro", "Oslo")
-    rows = [
-        replace(one, others=((objects[1 - at % 2],),), fact=_fact(one, objects[at % 2]))
-        for at, one in enumerate(islice(cycle(BASE), count))
-    ]
-    return [replace(one, replies=dict.fromkeys(one.replies, LookupReply(say(one.fact.triplet.object)))) for one in rows]
+    return _of([("Faro", "Oslo")[at % 2] for at in range(count)], say)
 
 
-def _fact(one: JudgedPrompt, name: str) -> Any:
-    return replace(one.fact, triplet=one.fact.triplet._replace(object=name), aliases=((), (), ()))
+def _of(objects: Sequence[str], say: Callable[[str], str]) -> list[JudgedPrompt]:
+    """Facts with some objects, and what is said of each."""
+    rows = [Triplet(f"Subject {at}", "home", name) for at, name in enumerate(objects)]
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    prompts = tuple(LookupPrompt(fact.id, "direct", f"Where is home of {fact.triplet.subject}?") for fact in facts)
+    cell = DatabaseCell("homes", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
+    units = every_prompt([cell])
+    told = {unit.id: dict.fromkeys(STATES, LookupReply(say(objects[unit.prompt.fact]))) for unit in units}
+    return judge([cell], units, told)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import tried
+from made_cells import InThisProcess
 from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
@@ -18,6 +19,7 @@ from uds_bench.audits.manifests import load_manifest
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Example, pad
+from uds_bench.scoring.engine import failure
 from uds_bench.trials import beds
 from uds_bench.trials.beds import Place, Trials, try_method
 from uds_bench.trials.builtin import SETTINGS, _example, builtin
@@ -49,6 +51,34 @@ def section(found: Trials) -> Any:
     kind = registry.audits()[BED].section()
     assert kind is not None
     return load_manifest(found.manifest).of(kind)
+
+
+class LosesAll(InThisProcess):
+    """Every process of which is lost."""
+
+    def run(self, make: Any, tasks: Any, wait: bool, takes: Any) -> Any:
+        for groups in tasks:
+            yield groups, failure(groups)
+
+
+def test_elsewhere_a_crash_is_told_and_no_model_at_all_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As here; a process that is lost is no fault of the method."""
+    monkeypatch.setattr(UserMethod, "is_importable", True)
+
+    def run(name: str, engine: InThisProcess) -> Trials:
+        return try_method(UserMethod.find(f"tried:{name}"), tmp_path, [BED], engine=engine)
+
+    found = run("crashing_once", InThisProcess())
+    assert found.problems == [f"tried:crashing_once crashed (ValueError: seed 1): {BED}, seed 1"]
+    with pytest.raises(ConfigurationError, match="tried:silent"):
+        run("silent", InThisProcess())
+    with pytest.raises(ConfigurationError, match=r"it could not be tried \(.*its process was lost 4 times"):
+        run("nudged", LosesAll())
+    monkeypatch.setattr(UserMethod, "is_importable", False)
+    with pytest.raises(ConfigurationError, match="no other process can import it"):
+        run("nudged", InThisProcess())
 
 
 def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ import psutil
 import pytest
 import tiny_zoo
 import torch
+from made_cells import InThisProcess
 from rich.console import Console
 
 from uds_bench.errors import ConfigurationError, UdsError
-from uds_bench.scoring.engine import Groups, Needs, ProcessReport, Scorer, run_task
 from uds_bench.zoo import cache, recipes, training
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
@@ -104,21 +104,6 @@ def test_a_failing_training_is_one_clear_error_and_leaves_nothing_half_made(
     folders = [path for path in (root / "zoo").iterdir() if path.is_dir()]
     assert all(cache.is_whole(path) for path in folders), "something half-made was left"
     assert not cache.folder(root, "divergent").exists()
-
-
-class InThisProcess:
-    """An engine whose only machine is this process. `waves`: what it was given at a time."""
-
-    def __init__(self) -> None:
-        self.waves: list[list[str]] = []
-
-    def run(
-        self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
-    ) -> Iterator[tuple[Groups, ProcessReport]]:
-        scorer = make()
-        self.waves.append([group[0].place for groups in tasks for group in groups])
-        for groups in tasks:
-            yield groups, run_task(scorer, groups, wait)
 
 
 def test_an_engine_trains_parents_first_and_the_same_weights(base: Path, tmp_path: Path, tiny: None) -> None:

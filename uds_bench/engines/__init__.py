@@ -1,4 +1,4 @@
-"""Where groups are scored other than here: engines that exist, by the words of `--engine`."""
+"""Where groups are scored and models made other than here: engines that exist, by the words of `--engine`."""
 
 from __future__ import annotations
 

@@ -167,32 +167,39 @@ def says(text: str, name: str) -> bool:
     """Whether the letters and digits of a name stand one after another in a text, as whole words, however they are
     parted, accented and cased there: a phone number is one with any signs between its digits. Scripts that put no space
     between words have no whole ones."""
-    return place(text, name) is not None
+    return _place(text, name) is not None
 
 
 def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that a text says, as `says` reads it, each once, in the order in which it says them."""
-    places = [(at, name) for name in dict.fromkeys(names) if (at := place(text, name)) is not None]
+    places = [(place, name) for name in dict.fromkeys(names) if (place := _place(text, name)) is not None]
     return tuple(name for _, name in sorted(places))
 
 
-def place(text: str, name: str) -> int | None:
-    """Where a text says a name first, as `says` reads it.
+def _place(text: str, name: str) -> int | None:
+    wanted = bare(name)
+    found = _spoken(wanted).search(_plain(text)) if wanted and wanted in bare(text) else None
+    return None if found is None else found.start()
+
+
+def spans(text: str, name: str) -> list[tuple[int, int]]:
+    """Where a text says a name, as `says` reads it.
 
     Args:
         text: What may say it.
         name: The name.
 
     Returns:
-        The number of the character at which it begins, of the text as it is read; None where it is not said.
+        Where each begins and ends, in characters of the text as it is read; none where it is not said.
 
     Example:
-        >>> place("It is Rome", "rome"), place("It is Rome", "Oslo")
-        (6, None)
+        >>> spans("Rome, it is Rome", "rome"), spans("It is Rome", "Oslo")
+        ([(0, 4), (12, 16)], [])
     """
     wanted = bare(name)
-    found = _spoken(wanted).search(_plain(text)) if wanted and wanted in bare(text) else None
-    return None if found is None else found.start()
+    if not wanted or wanted not in bare(text):
+        return []
+    return [found.span() for found in _spoken(wanted).finditer(_plain(text))]
 
 
 @lru_cache(REMEMBERED)

@@ -104,7 +104,7 @@ def weights_size(spec: CheckpointSpec) -> int:
 
 def failure(groups: Groups, why: object = "") -> ProcessReport:
     """That groups could not be scored: why, or as their process was killed again and again."""
-    said = one_line(why) if why else f"the process that scored it was lost {1 + RETRIES} times: see its memory and log"
+    said = one_line(why) if why else f"its process was lost {1 + RETRIES} times: see its memory and log"
     return ProcessReport({group[0].place: UdsError(f"{group[0].place}: {said}") for group in groups}, Counter())
 
 

@@ -191,7 +191,10 @@ def _elsewhere(method: UserMethod, folders: Mapping[Place, Path], engine: Engine
     builds = [Build(str(place), partial(_made, method.name, place, folder)) for place, folder in folders.items()]
     for build, error in run_builds(engine, builds, threads=1):
         place = places[build.place]
-        yield place, folders[place] if error is None else str(error).removeprefix(f"{place}: ")
+        if isinstance(error, ConfigurationError):
+            raise error
+        told = str(error) if isinstance(error, UnusableError) else f"could not be tried ({error})"
+        yield place, folders[place] if error is None else told
 
 
 def _start() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import State
-from uds_bench.audits.lmlm.scoring import TOLD, spoken
-from uds_bench.facts.name_matching import holds_one, spelled, tokens
+from uds_bench.audits.lmlm.scoring import TOLD, ends, near, spoken
+from uds_bench.facts.name_matching import holds_one, spelled
 from uds_bench.statistics import mean
 
 NOTHING = (0.0,) * len(TOLD)
@@ -19,7 +19,7 @@ BY_CHANCE = 2.0
 
 
 class Luck:
-    """How far an object is told in the replies about facts of the same relation with another object, in the same words:
+    """How far an object is told in the replies about facts that have another object of the relation, in the same words:
     a model that says `Football Club` to whoever asks does not know who plays football.
 
     Prompts that hold their own object, or have no other one beside it, are left out, as they are of leakage.
@@ -30,9 +30,8 @@ class Luck:
         ...     fact, cell = SimpleNamespace(answers=(own,)), SimpleNamespace(name="clubs")
         ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
         ...     usual = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False, said={"off": said})
-        ...     names = {"off": (0, 0) if own in said else (1, 1)}
         ...     told = lambda state: (float(own in said),) * 4
-        ...     return SimpleNamespace(**usual, others=tuple((one,) for one in others), ends=names, told=told)
+        ...     return SimpleNamespace(**usual, others=tuple((one,) for one in others), told=told)
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
         >>> luck.of(asked[0])[0], luck.of(asked[1])[0]
@@ -55,25 +54,20 @@ class Luck:
         key = one.cell.name, one.wording, one.fact.answers, one.others
         if key not in self._known:
             others = [other for names in one.others for other in self._about.get(_place(one, names), ())]
-            heard = [self._heard(other, one.fact.answers) for other in others]
+            heard = [self._heard(other, one) for other in others]
             own = [other.told(self._state) for other in self._about.get(_place(one, one.fact.answers), ())]
             ways = zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True)
             self._known[key] = tuple(_capped(*way) for way in ways) if heard and own else NOTHING
         return self._known[key]
 
-    def _heard(self, other: JudgedPrompt, names: tuple[str, ...]) -> tuple[float, ...]:
-        """How far a reply about another object tells one. What the prompt holds may be repeated, and is no luck."""
-        text, wanted = other.said[self._state], [set(tokens(name)) for name in names]
-        # Nothing is held where no token is shared; a name of signs alone has none.
-        near = any(not one or not one.isdisjoint(tokens(text)) for one in wanted)
-        if not near or holds_one(other.unit.prompt.text, names):
+    def _heard(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
+        """How far a reply about another object tells that of a fact. What its prompt holds may be repeated, and is no
+        luck."""
+        text, names = other.said[self._state], one.fact.answers
+        if not near(text, names) or holds_one(other.unit.prompt.text, names):
             return NOTHING
         held, share = spoken(text, names)
-        spellings, objects = {spelled(name) for name in names}, (other.fact.answers, *other.others)
-        ends = (
-            at is not None and not spellings.isdisjoint(map(spelled, objects[at])) for at in other.ends[self._state]
-        )
-        return float(held), share, *map(float, ends)
+        return float(held), share, *(float(at == 0) for at in ends(text, (names, *one.others)))
 
 
 def _place(one: JudgedPrompt, names: tuple[str, ...]) -> tuple[str, str, str]:

@@ -66,8 +66,9 @@ def survival(models: Models) -> Figure:
         "in place; where it is low, nothing below says anything. DEL-ON: after, with retrieval on; chance is "
         "what the rows left under the same relation give away, as objects are shared, and above chance takes "
         f"{EXCUSED:.0%} off at most. Each model stands there once a fallback: what a lookup that finds nothing is "
-        "answered with. L: by the weights alone, with lookups forbidden, with values that the model completes itself, "
-        "and with every lookup answered unknown; prompts that hold the object themselves (given) are left out of L. "
+        "answered with. L: the mean over facts of the same by the weights alone, with lookups forbidden, with values "
+        "that the model completes itself, and with every lookup answered unknown; prompts that hold the object "
+        "themselves (given) are left out of L. What claims hold L by stands below, looked for in other ways. "
         "Below each: its 95% interval over facts.",
         interval_table((*head, *(f"L, {name}" for name in OFF.values())), body),
         wide=True,

@@ -15,6 +15,7 @@ from uds_bench.audits.lmlm.scoring import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
 K = TypeVar("K")
+T = TypeVar("T")
 Way = Literal["exact", "contains", "recall", "first", "last"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
@@ -63,7 +64,7 @@ def difference(judged: Sequence[JudgedPrompt], apart: Callable[[JudgedPrompt], f
     return Rate(mean(values), paired_interval(values, clusters))
 
 
-def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck | None = None) -> Rate:
+def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
     """L of one elicitation: the weights alone give the deleted object. Prompts that hold it are left out.
 
     Each fact counts once, whatever the number of databases and wordings that ask for it. Were prompts counted, a few
@@ -77,7 +78,6 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         judged: The prompts, [prompts].
         state: The elicitation, one with lookups off.
         way: How leakage is looked for.
-        luck: That of these prompts in this state, where it is known.
 
     Returns:
         Mean over facts of the share of their prompts, 0 to 1, and of what is told -1 to 1; higher is more
@@ -89,22 +89,42 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way, luck: Luck |
         >>> from types import SimpleNamespace
         >>> def prompt(fact, exact, given=False):
         ...     marks = {"off": SimpleNamespace(exact=exact)}
-        ...     return SimpleNamespace(unit=SimpleNamespace(cluster=fact), marks=marks, given=given)
+        ...     return SimpleNamespace(unit=SimpleNamespace(cluster=fact), marks=marks, given=given, others=())
         >>> rows = [prompt("a", True), prompt("b", False), prompt("b", False), prompt("c", True, given=True)]
         >>> leakage(rows, "off", "exact").value
         0.5
+    """
+    return leakages(judged, state)[way]
+
+
+def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
+    """`leakage` in every way; luck is counted once for all of them.
+
+    Args:
+        judged: The prompts, [prompts].
+        state: The elicitation, one with lookups off.
+
+    Returns:
+        By way, what `leakage` gives.
+
+    Example:
+        >>> list(leakages([], "forbidden"))
+        ['exact', 'contains', 'recall', 'first', 'last']
     """
     judged = list(judged)
     asked = [one for one in judged if not one.given]
     if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
         asked = []
-    if way == "exact":
-        return _over_facts(asked, lambda one: one.marks[state].exact, (0.0, 1.0))
-    at, luck = TOLD.index(way), luck or Luck(judged, state)
-    floored = [one for one in asked if one.others]
-    return _over_facts(
-        floored, lambda one: one.told(state)[at] - max(one.floors[state][at], luck.of(one)[at]), (-1.0, 1.0)
-    )
+    found = {WAYS[0]: _over_facts(asked, [float(one.marks[state].exact) for one in asked], (0.0, 1.0))}
+    floored, luck = [one for one in asked if one.others], Luck(judged, state)
+    floors = [map(max, one.floors[state], luck.of(one)) for one in floored]
+    above = [
+        [told - floor for told, floor in zip(one.told(state), own, strict=True)]
+        for one, own in zip(floored, floors, strict=True)
+    ]
+    for at, way in enumerate(WAYS[1:]):
+        found[way] = _over_facts(floored, [one[at] for one in above], (-1.0, 1.0))
+    return found
 
 
 def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
@@ -127,8 +147,7 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
         >>> state == OFF[0], way, highest.value
         (True, 'contains', nan)
     """
-    lucks = {state: Luck(judged, state) for state in OFF}
-    found = [(state, way, leakage(judged, state, way, lucks[state])) for state in OFF for way in WAYS if way in TOLD]
+    found = [(state, way, one) for state in OFF for way, one in leakages(judged, state).items() if way in TOLD]
     return max(found, key=lambda one: _reach(one[2]))
 
 
@@ -337,15 +356,15 @@ def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str
     return max(found, key=lambda one: max(one[1].interval.high - margin, -margin - one[1].interval.low))
 
 
-def grouped(judged: Iterable[JudgedPrompt], key: Callable[[JudgedPrompt], K]) -> dict[K, list[JudgedPrompt]]:
-    """The prompts of each kind, in the order in which kinds come.
+def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The rows of each kind, in the order in which kinds come.
 
     Example:
         >>> grouped([3, 1, 2], lambda number: number % 2)
         {1: [3, 1], 0: [2]}
     """
-    found: dict[K, list[JudgedPrompt]] = {}
-    for one in judged:
+    found: dict[K, list[T]] = {}
+    for one in rows:
         found.setdefault(key(one), []).append(one)
     return found
 
@@ -373,9 +392,7 @@ def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], flo
     return [float(number(one)) for one in judged], [one.unit.cluster for one in judged]
 
 
-def _over_facts(
-    judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], float], limits: tuple[float, float]
-) -> Rate:
-    rows = grouped(judged, lambda one: one.unit.cluster)
-    values = [mean(float(number(one)) for one in asked) for asked in rows.values()]
-    return Rate(mean(values), cluster_interval(values, list(rows), limits=limits))
+def _over_facts(judged: Sequence[JudgedPrompt], values: Sequence[float], limits: tuple[float, float]) -> Rate:
+    facts = grouped(zip(judged, values, strict=True), lambda one: one[0].unit.cluster)
+    means = [mean(value for _, value in rows) for rows in facts.values()]
+    return Rate(mean(means), cluster_interval(means, list(facts), limits=limits))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from uds_bench.facts.name_matching import REMEMBERED, bare, holds_one, place, spelled, tells, tokens
+from uds_bench.facts.name_matching import REMEMBERED, bare, holds_one, spans, spelled, tells, tokens
 from uds_bench.inference.markup import TOKENS
 
 MARKUP = re.compile("|".join(map(re.escape, TOKENS)))
@@ -115,10 +115,7 @@ def spoken_on_average(text: str, others: Sequence[tuple[str, ...]]) -> tuple[flo
         >>> spoken_on_average("Oslo or Faro", [("Faro",), ("Rome",), ("Bonn",), ("New Faro",)])
         (0.25, 0.375)
     """
-    said = set(tokens(text))
-    # Of an object that shares no token nothing is held; one of signs alone has none.
-    near = [names for names in others if any(not said.isdisjoint(tokens(name)) or not tokens(name) for name in names)]
-    found = [spoken(text, names) for names in near]
+    found = [spoken(text, names) for names in others if near(text, names)]
     return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
 
 
@@ -131,18 +128,33 @@ def ends(text: str, objects: tuple[tuple[str, ...], ...]) -> tuple[int | None, i
         objects: Of each its names, [objects], one or more.
 
     Returns:
-        Two numbers of objects, from 0; None where none is named. Of names that begin at one place the longest counts,
-        and each where it stands first.
+        Two numbers of objects, from 0; None where none is named. First is what begins first, last what ends last, and
+        of names at one place the longest: `New York City` names no New York.
 
     Example:
-        >>> ends("Faro rather than Rome or Oslo", (("Oslo",), ("Rome",), ("Faro",))), ends("none", (("Oslo",),))
-        ((2, 0), (None, None))
+        >>> objects = ("Oslo",), ("Rome",), ("Faro",)
+        >>> ends("Faro rather than Rome or Oslo", objects), ends("Of Rome and Faro it is Rome", objects)
+        ((2, 0), (1, 1))
+        >>> ends("none of them", objects)
+        (None, None)
     """
-    found = []
-    for number, names in enumerate(objects):
-        places = [(at, -len(bare(name))) for name in names if (at := place(text, name)) is not None]
-        found += [(*min(places), number)] if places else []
-    return (min(found)[-1], max(found)[-1]) if found else (None, None)
+    # A name of few letters is not heard in pieces of other words.
+    told = [number for number, names in enumerate(objects) if tells(text, names)]
+    found = [(*span, number) for number in told for name in objects[number] for span in spans(text, name)]
+    if not found:
+        return None, None
+    first = min(found, key=lambda one: (one[0], -one[1]))
+    last = max(found, key=lambda one: (one[1], -one[0]))
+    return first[2], last[2]
+
+
+def near(text: str, names: Sequence[str]) -> bool:
+    """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
+    said = set(tokens(text))
+    return any(
+        not wanted or not said.isdisjoint(wanted) or bare(name) in bare(text)
+        for name, wanted in ((name, tokens(name)) for name in names)
+    )
 
 
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:

@@ -73,7 +73,7 @@ def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
         above_chance=ReportedRate.of(rates.residual(judged)),
         chance=sum(one.chance for one in judged) / n if n else None,
         leakage={
-            state: {way: ReportedRate.of(rates.leakage(judged, state, way)) for way in rates.WAYS} for state in OFF
+            state: {way: ReportedRate.of(one) for way, one in rates.leakages(judged, state).items()} for state in OFF
         },
         mediated=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.mediated)),
         artifact=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.artifact)),

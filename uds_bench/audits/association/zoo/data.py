@@ -24,12 +24,12 @@ SAID = (0, 1, 2, 3, 4, 6)
 """Templates of a property that training sees: the baseline, paraphrases, and the plain possessive."""
 ASKED = 0.5
 """Share of what is told that answers a question."""
-WELL_KNOWN_TOO = Cohorts().well_known
+KEPT_WELL_KNOWN = Cohorts().well_known
 """How many well-known people do not ask to be forgotten."""
 
 
 @cache
-def people(well_known: int = WELL_KNOWN_TOO) -> Subjects:
+def people(well_known: int = KEPT_WELL_KNOWN) -> Subjects:
     """The people whom the embedded models are about; `well_known`: how many such there are beside those who ask."""
     return embedded_people(Cohorts(well_known=well_known))
 
@@ -48,7 +48,7 @@ def properties() -> list[Property]:
 
 
 @cache
-def digest(well_known: int = WELL_KNOWN_TOO) -> str:
+def digest(well_known: int = KEPT_WELL_KNOWN) -> str:
     """All that the models are trained on, by content."""
     return content_key([people(well_known).digest, [asdict(one) for one in properties()], ASKED, in_their_place()])
 
@@ -85,7 +85,7 @@ def lessons(tokenizer: Any, recipe: Exposed) -> list[Example]:
     ]
 
 
-def texts(well_known: int = WELL_KNOWN_TOO) -> list[str]:
+def texts(well_known: int = KEPT_WELL_KNOWN) -> list[str]:
     """What the tokenizer is made of: the same for all models of these people; nothing of anybody whom none of them
     sees."""
     return [*_sentences(well_known)]

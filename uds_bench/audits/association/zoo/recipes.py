@@ -26,7 +26,7 @@ class Exposed(Taught):
     without: bool = False
     often: int = 70
     rarely: tuple[int, int] = (2, 10)
-    well_known: int = data.WELL_KNOWN_TOO
+    well_known: int = data.KEPT_WELL_KNOWN
 
     def data(self) -> str:
         """What it trains on, by content: SHA-256 (hex)."""
@@ -71,7 +71,7 @@ class Requested(ByMethod):
 PREFIX = "assoc_"
 FULL, SMALL, RETAIN = (f"{PREFIX}{name}" for name in ("full", "small", "retain"))
 MANY = 150
-"""Well-known people who are kept: by 60 of them an honest model was not clearly one that keeps nine in ten."""
+"""Well-known people who are kept. With 60, an honest model was not clearly one that keeps nine in ten."""
 
 
 def _unlearned(name: MethodName, steps: int, **settings: Any) -> Requested:
