@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forced_subjects import FACTS, subject
+from forced_subjects import FACTS, checkpoint, subject
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -18,6 +18,7 @@ from uds_bench.facts import FactSet
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.forget_quality import forget_quality, ks_pvalue
 from uds_bench.metrics.metric import FactValue, MetricSummary
+from uds_bench.metrics.subject import ReferenceModels, Subject
 
 RATIOS = st.lists(st.integers(0, 12).map(lambda x: x / 12), min_size=2, max_size=25)
 
@@ -128,7 +129,8 @@ def test_facts_that_the_retain_model_lacks_count_as_invalid() -> None:
 
 def test_where_the_model_has_no_value_of_any_fact_it_is_undefined_and_facts_are_kept() -> None:
     facts = FactSet(replace(one, paraphrased_answer=None) for one in FACTS)
-    retain = {"truth_ratio": [FactValue(f.id, 0.5) for f in FACTS.split("forget")]}
+    first, *others = FACTS.split("forget")
+    retain = {"truth_ratio": [FactValue(first.id, None, "broken"), *(FactValue(f.id, 0.5) for f in others)]}
     found = METRICS["forget_quality"].compute(subject(facts=facts, retain=retain), "prob_mean")
     assert found.summary == MetricSummary(None, None)
     assert found.notes["undefined"] == "no fact has a truth ratio"
@@ -136,6 +138,18 @@ def test_where_the_model_has_no_value_of_any_fact_it_is_undefined_and_facts_are_
     assert {(v.id, v.reason) for v in found.values} == {
         (f.id, "the fact has no paraphrased_answer") for f in FACTS.split("forget")
     }
+
+
+def test_the_retain_model_is_asked_for_the_same_variant() -> None:
+    read: list[tuple[str, str | None]] = []
+
+    def recorded(metric: str, variant: str | None) -> list[FactValue]:
+        read.append((metric, variant))
+        return [FactValue(f.id, 0.5) for f in FACTS.split("forget")]
+
+    references = ReferenceModels(lambda which: checkpoint(), {}, FACTS, recorded=recorded)
+    METRICS["forget_quality"].compute(Subject(checkpoint(), references), "prob_mean")
+    assert read == [("truth_ratio", "prob_mean")]
 
 
 def test_no_retain_values_is_an_error() -> None:
