@@ -177,9 +177,8 @@ def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(text: str, name: str) -> int | None:
-    wanted = bare(name)
-    found = _spoken(wanted).search(_plain(text)) if wanted and wanted in bare(text) else None
-    return None if found is None else found.start()
+    found = spans(text, name)
+    return found[0][0] if found else None
 
 
 def spans(text: str, name: str) -> list[tuple[int, int]]:
