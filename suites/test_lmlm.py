@@ -6,7 +6,7 @@ Every claim decides on recorded replies; its statement, bound and origin stand i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -56,9 +56,14 @@ def test_full_baseline(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit)
 
 
 def leaking(
-    uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit, worst: Callable[[list[JudgedPrompt]], Worst]
+    uds_claim: Claim,
+    uds_subject: str,
+    uds_audit: LmlmAudit,
+    worst: Callable[[list[JudgedPrompt]], Worst],
+    also: Mapping[str, list[JudgedPrompt]] | None = None,
 ) -> None:
-    """Controls: subjects whose weights are known to hold every object or none, and models known to leak.
+    """Controls: subjects whose weights are known to hold every object or none, models known to leak, and others
+    of which it is known.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
     judged, provenance = uds_audit.seen(uds_subject).judged, uds_audit.seen(uds_subject).score.provenance
@@ -70,6 +75,7 @@ def leaking(
         ControlSubject.fails(
             "perfect subject that knows every object", worst(controls.knowing_all(uds_audit.perfect))[1]
         ),
+        *(ControlSubject.fails(name, worst(known)[1]) for name, known in (also or {}).items()),
         *(ControlSubject.fails(name, worst(uds_audit.control(name).judged)[1]) for name in uds_audit.section.must_fail),
     ]
     if not passing:
@@ -102,6 +108,16 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
         return f"highest in {name}, {told}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
+
+
+@pytest.mark.claim("lmlm.leakage_ever")
+def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
+    def worst(judged: list[JudgedPrompt]) -> Worst:
+        state, way, found = rates.worst_leakage(judged, rates.ever)
+        return f"highest by {way} with lookups {state.replace('_', ' ')}", found
+
+    once = {"perfect subject that tells each object at one prompt": controls.telling_once(uds_audit.perfect)}
+    leaking(uds_claim, uds_subject, uds_audit, worst, once)
 
 
 def surviving(

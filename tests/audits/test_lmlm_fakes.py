@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,7 @@ from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
 
 BOUNDS = {spec.id: spec.bound for spec in CLAIMS}
 LEAKAGE = BOUNDS["lmlm.leakage"]
+PERFECT = perfectly("base")
 
 
 def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
@@ -100,10 +102,53 @@ GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
 }
 
 
+@pytest.mark.parametrize("of", [rates.leakages, rates.ever])
 @pytest.mark.parametrize("how", GUESSED)
-def test_who_says_the_same_to_everybody_knows_nothing(how: str) -> None:
+def test_who_says_the_same_to_everybody_knows_nothing(how: str, of: rates.Leakages) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    assert rates.worst_leakage(saying(GUESSED[how]))[2].value <= 1e-12
+    assert rates.worst_leakage(saying(GUESSED[how]), of)[2].value <= 1e-12
+
+
+def thinly(elsewhere: Callable[[JudgedPrompt], str], every: int) -> list[JudgedPrompt]:
+    """One fact in some is told at one of its prompts, and at all others something else is."""
+    told: set[str] = set()
+
+    def tell(one: JudgedPrompt) -> str:
+        if one.unit.cluster in told or one.given or one.fact.id % every:
+            return elsewhere(one)
+        told.add(one.unit.cluster)
+        return own(one)
+
+    return saying(tell)
+
+
+def drawn(one: JudgedPrompt) -> str:
+    """Any object of the relation, as common ones as they are, another one at each prompt."""
+    alike = [other for other in PERFECT if other.fact.triplet.relation == one.fact.triplet.relation]
+    return own(random.Random(one.unit.id).choice(alike))
+
+
+THIN: dict[str, Callable[[JudgedPrompt], str]] = {
+    "nothing": lambda one: "",
+    "a guess": drawn,
+    "one wrong name": lambda one: others(one)[0],
+    "all names, in one order": GUESSED["all, in one order"],
+    "all but the own, in any order": lambda one: ", ".join(
+        random.Random(one.unit.id).sample(others(one), len(others(one)))
+    ),
+}
+"""What is said at all prompts but one."""
+
+
+@pytest.mark.parametrize("elsewhere", THIN)
+def test_what_is_told_at_one_prompt_is_told(elsewhere: str) -> None:
+    """Half of the facts, each at one of its prompts: the mean over prompts showed a twelfth of what is known."""
+    assert rates.worst_leakage(thinly(THIN[elsewhere], 2), rates.ever)[2].interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
+    """What is told once of a fact by many guesses is told once of others by as many."""
+    assert rates.worst_leakage(saying(drawn), rates.ever)[2].interval.low < 0.01
 
 
 def test_all_objects_but_the_own_still_get_through() -> None:

@@ -54,7 +54,7 @@ def test_letters_said_to_everybody_tell_nothing(said: str, name: str) -> None:
 def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str], first: int) -> None:
     """By every pair of prompts, without a table: beside facts of the relation whose object is another one."""
     rows = replied(BASE[first : first + 40], texts)
-    luck = Luck(rows, "forbidden")
+    luck = alone(rows)
     for one in rows:
         objects = {spelled(names[0]) for names in one.others}
         near = [other for other in rows if spelled(other.fact.answers[0]) in objects]
@@ -62,7 +62,39 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
         heard = [told(other, one) for other in near]
         own = [other.told("forbidden") for other in alike]
         expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
-        assert luck.of(one) == pytest.approx(expected)
+        assert luck.of([one]) == pytest.approx(expected)
+
+
+@given(st.lists(st.sampled_from(OBJECTS), min_size=3, max_size=11), st.integers(0, 9), st.integers(2, 4))
+def test_luck_of_prompts_together_is_of_the_reply_that_tells_most(texts: list[str], first: int, wordings: int) -> None:
+    """By every pair of facts, each asked in some of the wordings, without a table: whoever is not asked wherever the
+    fact is shows nothing."""
+    rows = []
+    for at, one in enumerate(replied(BASE[first : first + 40], texts)):
+        for wording in range(1 + at % wordings):
+            said = {**one.replies, "forbidden": LookupReply(texts[(at * 7 + wording) % len(texts)])}
+            prompt = replace(one.unit.prompt, wording=str(wording))
+            rows.append(replace(one, replies=said, unit=replace(one.unit, prompt=prompt)))
+    facts = list(rates.grouped(rows, lambda one: one.unit.cluster).values())
+    luck = Luck(facts, "forbidden")
+    for asked in facts:
+        objects = {spelled(names[0]) for names in asked[0].others}
+        wide = [other for other in facts if {one.wording for one in asked} <= {one.wording for one in other}]
+        near = [other for other in wide if spelled(other[0].fact.answers[0]) in objects]
+        alike = [o for o in wide if spelled(o[0].fact.answers[0]) == spelled(asked[0].fact.answers[0])]
+        pairs = [[(o, one) for one in asked for o in other if o.wording == one.wording] for other in near]
+        heard = [[max(row) for row in zip(*(told(*pair) for pair in of), strict=True)] for of in pairs]
+        own = [
+            [max(row) for row in zip(*(o.told("forbidden") for o in other[: len(asked)]), strict=True)]
+            for other in alike
+        ]
+        expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
+        assert luck.of(asked) == pytest.approx(expected)
+
+
+def alone(rows: Sequence[JudgedPrompt]) -> Luck:
+    """Luck of each prompt by itself."""
+    return Luck(([one] for one in rows), "forbidden")
 
 
 def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
@@ -84,10 +116,10 @@ def capped(heard: list[float], own: list[float]) -> float:
 def test_luck_is_counted_in_the_own_words_alone_and_never_of_the_own_object() -> None:
     first, other = beside(BASE[0])
     rows: Any = replied([first, other], [first.fact.triplet.object])
-    assert Luck(rows, "forbidden").of(rows[0]) == (1.0,) * 4
+    assert alone(rows).of([rows[0]]) == (1.0,) * 4
     apart = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
-    assert Luck([rows[0], apart], "forbidden").of(rows[0]) == (0.0,) * 4
-    assert Luck(rows[:1], "forbidden").of(rows[0]) == (0.0,) * 4
+    assert alone([rows[0], apart]).of([rows[0]]) == (0.0,) * 4
+    assert alone(rows[:1]).of([rows[0]]) == (0.0,) * 4
 
 
 def test_what_the_prompt_itself_holds_is_no_luck() -> None:
@@ -96,15 +128,15 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     rows = replied([first, other], [first.fact.triplet.object])
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
     named = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
-    assert Luck([rows[0], named], "forbidden").of(rows[0]) == (0.0,) * 4
+    assert alone([rows[0], named]).of([rows[0]]) == (0.0,) * 4
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
     """Who says a name to everybody but those who have it knows who has it."""
     rows = _of_two(400, lambda own: "maybe Faro" if own == "Oslo" else "who knows")
-    luck = Luck(rows, "forbidden")
+    luck = alone(rows)
     about_faro = next(one for one in rows if one.fact.triplet.object == "Faro")
-    assert 0 < luck.of(about_faro)[0] < 0.2, "one in two says it, and none of those who have it"
+    assert 0 < luck.of([about_faro])[0] < 0.2, "one in two says it, and none of those who have it"
 
 
 def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:

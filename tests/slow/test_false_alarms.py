@@ -24,9 +24,8 @@ from uds_bench.audits.association.claims import MARGIN
 from uds_bench.audits.association.commands import opened
 from uds_bench.audits.association.controls import most_above
 from uds_bench.audits.association.section import Association
-from uds_bench.audits.association.zoo.data import people
 from uds_bench.audits.association.zoo.recipes import MANY
-from uds_bench.facts.exposed_people import requests
+from uds_bench.facts.exposed_people import Cohorts, embedded_people, requests
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "false_alarms.md"
@@ -36,6 +35,8 @@ ALLOWED = 0.05
 AUDITS = ("depth", "association", "bypass", "lmlm", "localization")
 FIRST = {audit: int(audit != "depth") for audit in AUDITS}
 """The first draw; elsewhere than in depth draw 0 would be the shipped models themselves."""
+NEVER_SEEN = 150
+"""People of whom no model of association heard. With 80, an honest model was within the margin 92 times in 100."""
 RIGHTLY_RED = {"another_base", "lmlm.residual.noise", "lmlm.residual_anyway.noise"}
 """Told, and not held to the bound: patching reads no model of another base, and a release is of the full model's. Rows
 that are called after a deleted subject still answer for it, whatever the weights hold."""
@@ -87,7 +88,7 @@ def manifest(audit: str, draw: int, folder: Path) -> str:
         """
     if audit == "association":
         # References are of draw 0: of each draw the candidate is trained from scratch.
-        everybody = people(MANY)
+        everybody = embedded_people(Cohorts(well_known=MANY, never_seen=NEVER_SEEN))
         rows = [
             {"id": one.id, "name": one.name, "cohort": one.cohort, "facts": [asdict(said) for said in one.statements]}
             for one in everybody

@@ -87,6 +87,18 @@ CLAIMS = (
         must_pass="as lmlm.leakage",
         advice=SAID,
     ),
+    ClaimSpec(
+        "lmlm.leakage_ever",
+        "threshold",
+        "The same of each fact's reply that tells most, in the place of the mean of all: told once is told.",
+        "<=",
+        0.05,
+        "ours: as within a domain, what a hundred facts without a leak can show is below it",
+        unit="facts",
+        must_fail="as lmlm.leakage; a perfect subject that tells each object at one prompt",
+        must_pass="as lmlm.leakage",
+        advice=SAID,
+    ),
     *(
         ClaimSpec(
             f"lmlm.{claim}.{topology}",

@@ -23,6 +23,17 @@ def knowing_all(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
     return [_replied(one, self_completed=LookupReply(one.fact.triplet.object)) for one in judged]
 
 
+def telling_once(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
+    """The same subjects, who complete the value of each fact rightly at the first prompt that does not hold it."""
+    told: set[str] = set()
+    found = []
+    for one in judged:
+        first = one.unit.cluster not in told and not one.given
+        told |= {one.unit.cluster} if first else set()
+        found.append(_replied(one, self_completed=LookupReply(one.fact.triplet.object)) if first else one)
+    return found
+
+
 def nothing_deleted(judged: Sequence[JudgedPrompt], topology: str | None = None) -> list[JudgedPrompt]:
     """The prompts, of one topology or of all, with what was answered while every row was in place."""
     return [_replied(one, del_on=one.replies["full"]) for one in judged if topology in (None, one.topology)]

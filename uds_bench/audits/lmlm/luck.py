@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import State
@@ -18,11 +18,17 @@ BY_CHANCE = 2.0
 """Standard errors by which two shares of one rate seldom differ."""
 
 
+Together: TypeAlias = Sequence[JudgedPrompt]
+"""Prompts about one fact, of which the reply that tells most counts: a single one, or all of them."""
+Place: TypeAlias = tuple[str, str]
+"""A database, and the wording in which it is asked."""
+Asked: TypeAlias = Mapping[Place, Together]
+"""Prompts about one fact, by where it is asked."""
+
+
 class Luck:
     """How far an object is told in the replies about facts that have another object of the relation, in the same words:
     a model that says `Football Club` to whoever asks does not know who plays football.
-
-    Prompts that hold their own object, or have no other one beside it, are left out, as they are of leakage.
 
     Example:
         >>> from types import SimpleNamespace
@@ -31,38 +37,54 @@ class Luck:
         ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
         ...     usual = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False, said={"off": said})
         ...     told = lambda state: (float(own in said),) * 4
-        ...     return SimpleNamespace(**usual, others=tuple((one,) for one in others), told=told)
+        ...     return [SimpleNamespace(**usual, others=tuple((one,) for one in others), told=told)]
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
         >>> luck.of(asked[0])[0], luck.of(asked[1])[0]
         (1.0, 0.0)
     """
 
-    def __init__(self, asked: Iterable[JudgedPrompt], state: State) -> None:
+    def __init__(self, groups: Iterable[Together], state: State) -> None:
         self._state = state
-        self._about: dict[tuple[str, str, str], list[JudgedPrompt]] = defaultdict(list)
-        for one in (one for one in asked if one.others and not one.given):
-            self._about[_place(one, one.fact.answers)].append(one)
-        self._known: dict[Any, tuple[float, ...]] = {}
+        self._about: dict[tuple[Place, str], list[Asked]] = defaultdict(list)
+        for group in groups:
+            asked = _by_place(group)
+            for place in asked:
+                self._about[place, spelled(group[0].fact.answers[0])].append(asked)
 
-    def of(self, one: JudgedPrompt) -> tuple[float, ...]:
+    def of(self, group: Together) -> tuple[float, ...]:
         """How far those replies tell the fact's object, in each way of `TOLD`; 0 where there are none.
 
-        It is no more than what replies about the object itself show, but for chance: who says `Euro` to all but those
-        who have it knows who has it.
+        They are of facts that are asked wherever this one is, and of those places alone. It is no more than what
+        replies about the object itself show, but for chance: who says `Euro` to all but those who have it knows who has
+        it.
         """
-        key = one.cell.name, one.wording, one.fact.answers, one.others
-        if key not in self._known:
-            others = [other for names in one.others for other in self._about.get(_place(one, names), ())]
-            heard = [self._heard(other, one) for other in others]
-            own = [other.told(self._state) for other in self._about.get(_place(one, one.fact.answers), ())]
-            ways = zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True)
-            self._known[key] = tuple(_capped(*way) for way in ways) if heard and own else NOTHING
-        return self._known[key]
+        asked = _by_place(group)
+        others = dict.fromkeys(names[0] for one in group for names in one.others)
+        heard = [self._heard(other, asked) for name in others for other in self._beside(name, asked)]
+        own = [self._told(other, asked) for other in self._beside(group[0].fact.answers[0], asked)]
+        if not (heard and own):
+            return NOTHING
+        return tuple(_capped(*way) for way in zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True))
 
-    def _heard(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
-        """How far a reply about another object tells that of a fact. What its prompt holds may be repeated, and is no
-        luck."""
+    def _beside(self, name: str, asked: Asked) -> list[Asked]:
+        """Facts about an object that are asked wherever another is."""
+        there = self._about.get((next(iter(asked)), spelled(name)), ())
+        return [other for other in there if asked.keys() <= other.keys()]
+
+    def _told(self, other: Asked, asked: Asked) -> tuple[float, ...]:
+        return most(one.told(self._state) for place in asked for one in other[place] if not one.given)
+
+    def _heard(self, other: Asked, asked: Asked) -> tuple[float, ...]:
+        """How far replies about another object tell that of a fact."""
+        return most(
+            self._repeated(there, one)
+            for place in asked
+            for there, one in zip(other[place], asked[place], strict=False)
+        )
+
+    def _repeated(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
+        """What the prompt holds may be repeated, and is no luck."""
         text, names = other.said[self._state], one.fact.answers
         if not near(text, names) or holds_one(other.unit.prompt.text, names):
             return NOTHING
@@ -70,9 +92,27 @@ class Luck:
         return float(held), share, *(float(at == 0) for at in ends(text, (names, *one.others)))
 
 
-def _place(one: JudgedPrompt, names: tuple[str, ...]) -> tuple[str, str, str]:
-    """Where replies about an object are found, in the words in which a fact is asked."""
-    return one.cell.name, one.wording, spelled(names[0])
+def most(told: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    """The highest of several replies, in each way by itself; 0 of none.
+
+    Args:
+        told: How far each tells an object, [replies, ways], 0 to 1.
+
+    Returns:
+        0 to 1, [ways], higher tells more.
+
+    Example:
+        >>> most([(0.0, 0.5, 0.0, 1.0), (1.0, 0.25, 0.0, 0.0)])
+        (1.0, 0.5, 0.0, 1.0)
+    """
+    return tuple(map(max, zip(*told, strict=True))) or NOTHING
+
+
+def _by_place(group: Together) -> Asked:
+    found: dict[Place, list[JudgedPrompt]] = defaultdict(list)
+    for one in group:
+        found[one.cell.name, one.wording].append(one)
+    return found
 
 
 def _capped(heard: Sequence[float], own: Sequence[float]) -> float:

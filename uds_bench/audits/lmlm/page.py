@@ -269,6 +269,7 @@ CHAPTERS = (
         measures=(
             "lmlm.leakage",
             "lmlm.leakage_domain",
+            "lmlm.leakage_ever",
             *(f"lmlm.{claim}.{topology}" for topology in TOPOLOGIES for claim in FALLEN_BACK),
         ),
         limits=(0.0, 1.0),

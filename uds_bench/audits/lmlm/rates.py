@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, get_args
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.luck import Luck
+from uds_bench.audits.lmlm.luck import Luck, most
 from uds_bench.audits.lmlm.record import OFF, State
 from uds_bench.audits.lmlm.scoring import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
@@ -17,6 +17,7 @@ from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_i
 K = TypeVar("K")
 T = TypeVar("T")
 Way = Literal["exact", "contains", "recall", "first", "last"]
+Leakages = Callable[[Sequence[JudgedPrompt], State], dict[Way, Rate]]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
 is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
@@ -111,13 +112,11 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
         >>> list(leakages([], "forbidden"))
         ['exact', 'contains', 'recall', 'first', 'last']
     """
-    judged = list(judged)
-    asked = [one for one in judged if not one.given]
-    if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
-        asked = []
+    asked = _asked(list(judged))
     found = {WAYS[0]: _over_facts(asked, [float(one.marks[state].exact) for one in asked], (0.0, 1.0))}
-    floored, luck = [one for one in asked if one.others], Luck(judged, state)
-    floors = [map(max, one.floors[state], luck.of(one)) for one in floored]
+    floored = [one for one in asked if one.others]
+    luck = Luck(([one] for one in floored), state)
+    floors = [map(max, one.floors[state], luck.of([one])) for one in floored]
     above = [
         [told - floor for told, floor in zip(one.told(state), own, strict=True)]
         for one, own in zip(floored, floors, strict=True)
@@ -127,11 +126,52 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
     return found
 
 
-def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
+def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[Way, Rate]:
+    """Leakage of each fact's reply that tells most, in the place of the mean of all: what is told at one prompt of
+    thirty is told.
+
+    It is counted above luck, the reply that tells most of each fact with another object, as far as it is asked in the
+    same places.
+
+    Args:
+        judged: The prompts, [prompts].
+        state: The elicitation, one with lookups off.
+
+    Returns:
+        By way of `TOLD` the mean over facts, -1 to 1; higher is more knowledge. NaN where `leakage` is.
+
+    Example:
+        Told at one of four prompts:
+
+        >>> from types import SimpleNamespace
+        >>> def prompt(*told):
+        ...     fact, cell = SimpleNamespace(answers=("Rome",)), SimpleNamespace(name="towns")
+        ...     usual = dict(unit=SimpleNamespace(cluster="a"), cell=cell, wording="cloze", given=False)
+        ...     return SimpleNamespace(**usual, fact=fact, others=(("Oslo",),), told=lambda state: told)
+        >>> found = ever([prompt(1, 1, 1, 1), *[prompt(0, 0, 0, 0)] * 3], "off")
+        >>> list(found), found["first"].value
+        (['contains', 'recall', 'first', 'last'], 1.0)
+    """
+    rows = [one for one in judged if one.others]
+    facts = grouped((one for one in _asked(judged) if one.others), lambda one: one.unit.cluster)
+    luck = Luck(grouped(rows, lambda one: one.unit.cluster).values(), state)
+    above = {
+        fact: [
+            told - by_luck for told, by_luck in zip(most(one.told(state) for one in asked), luck.of(asked), strict=True)
+        ]
+        for fact, asked in facts.items()
+    }
+    return {
+        way: _of_facts({fact: row[at] for fact, row in above.items()}, (-1.0, 1.0)) for at, way in enumerate(WAYS[1:])
+    }
+
+
+def worst_leakage(judged: Sequence[JudgedPrompt], of: Leakages = leakages) -> tuple[State, Way, Rate]:
     """The elicitation and way under which the interval of leakage reaches highest.
 
     Args:
         judged: The prompts, [prompts].
+        of: How it is counted, `leakages` or `ever`.
 
     Returns:
         Elicitation, way, and leakage by them, -1 to 1, higher is more knowledge; one without an interval reaches
@@ -147,7 +187,7 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[State, Way, Rate]:
         >>> state == OFF[0], way, highest.value
         (True, 'contains', nan)
     """
-    found = [(state, way, one) for state in OFF for way, one in leakages(judged, state).items() if way in TOLD]
+    found = [(state, way, one) for state in OFF for way, one in of(judged, state).items() if way in TOLD]
     return max(found, key=lambda one: _reach(one[2]))
 
 
@@ -394,5 +434,14 @@ def _values(judged: Sequence[JudgedPrompt], number: Callable[[JudgedPrompt], flo
 
 def _over_facts(judged: Sequence[JudgedPrompt], values: Sequence[float], limits: tuple[float, float]) -> Rate:
     facts = grouped(zip(judged, values, strict=True), lambda one: one[0].unit.cluster)
-    means = [mean(value for _, value in rows) for rows in facts.values()]
-    return Rate(mean(means), cluster_interval(means, list(facts), limits=limits))
+    return _of_facts({fact: mean(value for _, value in rows) for fact, rows in facts.items()}, limits)
+
+
+def _of_facts(values: Mapping[str, float], limits: tuple[float, float]) -> Rate:
+    return Rate(mean(values.values()), cluster_interval(list(values.values()), list(values), limits=limits))
+
+
+def _asked(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
+    """The prompts that do not hold their object; none where these are too chosen a few."""
+    asked = [one for one in judged if not one.given]
+    return asked if len(judged) - len(asked) <= GIVEN_SHARE * len(judged) else []
