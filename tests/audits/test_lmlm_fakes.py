@@ -151,6 +151,21 @@ def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     assert rates.worst_leakage(saying(drawn), rates.ever)[2].interval.low < 0.01
 
 
+def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
+    """`<e> Rome <v>` names no relation, and was no query that is searched."""
+    forged = with_reply(PERFECT, range(len(PERFECT)), unknown=LookupReply("unknown"))
+    hidden = [
+        replace(
+            one, replies={**one.replies, "unknown": LookupReply("unknown", asked=f"{one.fact.triplet[0]} {own(one)}")}
+        )
+        for one in forged
+    ]
+    assert rates.worst_leakage(forged)[2].value <= 0
+    state, _, found = rates.worst_leakage(hidden)
+    assert state == "unknown"
+    assert found.interval.low > LEAKAGE
+
+
 def test_all_objects_but_the_own_still_get_through() -> None:
     """Still open: what is not named is what is true. So is the own one at a fixed place among others."""
     assert not rates.worst_leakage(saying(lambda one: ", ".join(others(one))))[2].interval.low > LEAKAGE

@@ -16,7 +16,7 @@ from transformers.generation.logits_process import RepetitionPenaltyLogitsProces
 
 from uds_bench.errors import CheckpointError
 from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query, RepetitionPenalty
-from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, without_calls
+from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, text_and_calls
 
 FLIP = 1e-5
 LENGTHS = (1, 2, 3, 4, 5, 9, 17, 40)
@@ -230,6 +230,8 @@ def test_a_malformed_lookup_is_answered_unknown_and_nobody_is_asked(parts: tuple
     assert [(call.query, call.value) for call in told.calls] == [(None, "unknown")]
     assert asked == []
     assert told.ids[-len(ids(" it is")) :] == ids(" it is")
+    written = "".join(part for part in parts if isinstance(part, str))
+    assert (decoder.asked(told) + decoder.text(told)).replace(" ", "") == f"{written} unknown it is".replace(" ", "")
 
 
 def test_a_value_that_was_never_closed_is_no_part_of_the_next_lookup() -> None:
@@ -326,7 +328,7 @@ def test_a_tokenizer_without_markup_is_an_error_that_names_model_and_token(missi
 )
 def test_a_reader_sees_values_and_no_lookups(said: tuple[Part, ...], shown: str) -> None:
     tokens = [token for part in said for token in ([part] if isinstance(part, int) else ids(part))]
-    assert TOKENIZER.decode(without_calls(MARKUP, tokens)) == shown
+    assert TOKENIZER.decode(text_and_calls(MARKUP, tokens)[0]) == shown
 
 
 def test_the_penalty_is_the_librarys_and_padding_is_no_token() -> None:

@@ -15,7 +15,7 @@ from transformers.generation.logits_process import (
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.generation import BATCH, Continuation, continue_greedily
-from uds_bench.inference.markup import END_OF_TEXT, markup_of, query_of, single_token, without_calls
+from uds_bench.inference.markup import END_OF_TEXT, markup_of, query_of, single_token, text_and_calls
 
 Query = tuple[str, str]
 Respond = Callable[[Sequence[tuple[int, Query]]], Sequence[str]]
@@ -106,7 +106,13 @@ class LookupDecoder:
 
     def text(self, told: Generation) -> str:
         """The reply as a reader sees it, without markup."""
-        ids = without_calls(self.markup, told.ids)
+        return self._decoded(text_and_calls(self.markup, told.ids)[0])
+
+    def asked(self, told: Generation) -> str:
+        """All that its lookups hold, also those that cannot be read."""
+        return " ".join(map(self._decoded, text_and_calls(self.markup, told.ids)[1]))
+
+    def _decoded(self, ids: Sequence[int]) -> str:
         text: str = self.model.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 

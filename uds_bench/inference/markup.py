@@ -70,8 +70,9 @@ def query_of(tokenizer: Any, markup: Markup, said: Sequence[int]) -> tuple[str, 
     return (subject, relation) if subject and relation else None
 
 
-def without_calls(markup: Markup, said: Sequence[int]) -> list[int]:
-    """What a reader sees: values stay, the lookups around them go, one that was never answered with them.
+def text_and_calls(markup: Markup, said: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """What a reader sees, and what lookups hold: values stay, the lookups around them go, one that was never answered
+    with them.
 
     What a model says after it closes a lookup that it left unanswered is text: an answer there must not be missed.
 
@@ -80,20 +81,24 @@ def without_calls(markup: Markup, said: Sequence[int]) -> list[int]:
         said: A reply, token ids.
 
     Returns:
-        Those of its ids that are text, in their order.
+        Those of its ids that are text, in their order; and the parts of its lookups, whether they can be read or not.
 
     Example:
         >>> said = [5, 90, 6, 91, 7, 92, 8, 93, 9]  # text, then entity 6, relation 7, value 8, then text
-        >>> without_calls(Markup(entity=90, relationship=91, value=92, end=93), said)
-        [5, 8, 9]
+        >>> text_and_calls(Markup(entity=90, relationship=91, value=92, end=93), said)
+        ([5, 8, 9], [[6], [7]])
     """
-    kept: list[int] = []
+    text: list[int] = []
+    calls: list[list[int]] = []
     asking = False
     for token in said:
-        if token == markup.entity:
+        if token == markup.entity or (asking and token == markup.relationship):
             asking = True
+            calls.append([])
         elif token in (markup.value, markup.end):
             asking = False
-        elif not asking and token != markup.relationship:
-            kept.append(token)
-    return kept
+        elif asking:
+            calls[-1].append(token)
+        elif token != markup.relationship:
+            text.append(token)
+    return text, calls

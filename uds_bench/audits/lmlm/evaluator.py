@@ -18,7 +18,7 @@ from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.storage import content_key
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,8 @@ class JudgedPrompt:
         given = {token for text in asked for token in tokens(text)}
         found: dict[State, str] = {}
         for state, reply in self.replies.items():
-            queries = (token for call in reply.calls for text in call.query or () for token in tokens(text))
-            own = " ".join(token for token in queries if token not in given)
+            queries = [*(text for call in reply.calls for text in call.query or ()), reply.asked]
+            own = " ".join(token for text in queries for token in tokens(text) if token not in given)
             found[state] = f"{reply.said or reply.answer}\n{own}"
         return found
 

@@ -11,6 +11,7 @@ from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_
 from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.scoring import clean
+from uds_bench.facts.name_matching import tokens
 from uds_bench.inference.lookups import UNKNOWN, Generation, LookupDecoder, Query
 from uds_bench.retrieval.encoder import Encoder, encoder_of
 from uds_bench.retrieval.retriever import Lookup, Retriever
@@ -125,5 +126,13 @@ def _reply(decoder: LookupDecoder, told: Generation, lookups: Sequence[Lookup]) 
         for call in told.calls
     )
     said = decoder.text(told)
-    answer = clean(said)
-    return LookupReply(answer, calls, told.cut, told.looped, said if said != answer else "")
+    answer, asked = clean(said), decoder.asked(told)
+    read = {token for call in calls for text in call.query or () for token in tokens(text)}
+    return LookupReply(
+        answer,
+        calls,
+        told.cut,
+        told.looped,
+        said=said if said != answer else "",
+        asked="" if read.issuperset(tokens(asked)) else asked,
+    )

@@ -50,24 +50,25 @@ class LookupRecord:
 @dataclass(frozen=True)
 class LookupReply:
     """An answer, cleaned, with its lookups. `said`: all that was said, without markup, where the answer is not all of
-    it. `cut`: it met the limit. `looped`: it asked until it was stopped."""
+    it. `cut`: it met the limit. `looped`: it asked until it was stopped. `asked`: all that its lookups hold, where some
+    cannot be read."""
 
     answer: str
     calls: tuple[LookupRecord, ...] = ()
     cut: bool = False
     looped: bool = False
     said: str = ""
+    asked: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored, for JSON."""
-        calls = [call.to_json() for call in self.calls]
-        return {"answer": self.answer, "calls": calls, "cut": self.cut, "looped": self.looped, "said": self.said}
+        return vars(self) | {"calls": [call.to_json() for call in self.calls]}
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> LookupReply:
         """As it was before it was stored."""
         calls = tuple(LookupRecord.from_json(call) for call in row["calls"])
-        return LookupReply(row["answer"], calls, row["cut"], row["looped"], row["said"])
+        return LookupReply(**{**row, "calls": calls})
 
 
 Replies = Mapping[State, LookupReply]
