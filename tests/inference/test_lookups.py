@@ -205,6 +205,20 @@ def test_without_answers_the_model_completes_the_value() -> None:
     assert decoder.text(told) == " Bergen it is"
 
 
+@pytest.mark.parametrize("end", [MARKUP.end, TOKENIZER.eos_token_id])
+def test_a_value_is_not_left_empty(end: int) -> None:
+    """One beside another whose value is longer: a model of which it is no value is never asked to say one."""
+    decoder = LookupDecoder(scripted(PROMPT, *ASK, end, " it is"))
+    silent, other = decoder.tell([PROMPT, ids(" Mira")], None)
+    at = silent.ids.index(MARKUP.value) + 1
+    assert silent.ids[at] not in {MARKUP.end, TOKENIZER.eos_token_id}
+    assert MARKUP.value not in other.ids
+
+    given = LookupDecoder(scripted(PROMPT, *ASK, Given("unknown"), end, " it is"))
+    (told,) = given.tell([PROMPT], lambda wanted: ["unknown"] * len(wanted))
+    assert [call.value for call in told.calls] == ["unknown"], "and what follows a value may be nothing"
+
+
 @pytest.mark.parametrize(
     "parts",
     [

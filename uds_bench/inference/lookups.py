@@ -68,6 +68,8 @@ class LookupDecoder:
     def __init__(self, model: Checkpoint, decoding: Decoding | None = None, batch_size: int = BATCH) -> None:
         self.model, self.decoding, self.batch_size = model, decoding or Decoding(), batch_size
         self.markup = markup_of(model.tokenizer, model.spec.model)
+        ends = single_token(model.tokenizer, END_OF_TEXT), model.tokenizer.eos_token_id
+        self._ends = sorted({id for id in ends if id is not None})
         self._known: dict[tuple[tuple[int, ...], Mode], Continuation] = {}
 
     def tell(
@@ -75,8 +77,9 @@ class LookupDecoder:
     ) -> list[Generation]:
         """Replies to prompts of token ids.
 
-        `respond` gives the values. None lets the model complete the first value itself, and it may not ask again: one
-        that was never left alone with a value would only ask for ever. `forbidden`: markup is never said.
+        `respond` gives the values. None lets the model complete the first value itself. It may not leave it empty, as
+        silence shows nothing, and not ask again: one that was never left alone with a value would only ask for ever.
+        `forbidden`: markup is never said.
         """
         mode: Mode = "silent" if forbidden else "free"
         prefixes = [tuple(prompt) for prompt in prompts]
@@ -133,8 +136,7 @@ class LookupDecoder:
         new = list(dict.fromkeys(p for p in prefixes if (p, mode) not in self._known))
         if new:
             limits = [max(self.decoding.least - len(p), self.decoding.slack) for p in new]
-            other = single_token(self.model.tokenizer, END_OF_TEXT)
-            stops = [self.markup.value, *([] if other is None else [other])]
+            stops = [self.markup.value, *self._ends]
             found = continue_greedily(
                 self.model, new, max(limits), self.batch_size, stops, lambda mask, _: self._processors(mask, mode)
             )
@@ -149,7 +151,24 @@ class LookupDecoder:
         unsaid = {"free": [], "silent": list(self.markup.ids), "completing": list(self.markup.ids[:3])}[mode]
         if unsaid:
             processors.append(SuppressTokensLogitsProcessor(unsaid, device=str(mask.device)))
+        if mode == "completing":
+            processors.append(SomeValue(self.markup.value, [self.markup.end, *self._ends]))
         return LogitsProcessorList(processors)
+
+
+class SomeValue(LogitsProcessor):
+    """A value that was opened does not end before its first token. `value`: the token that opens it; `ends`: those that
+    would end it, or the text."""
+
+    def __init__(self, value: int, ends: Sequence[int]) -> None:
+        self.value, self.ends = value, list(ends)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Scores [texts, vocabulary] of the next token, those of an end -inf where a value was just opened."""
+        opened = (input_ids[:, -1] == self.value).nonzero()
+        changed = scores.clone()
+        changed[opened, torch.tensor(self.ends, device=scores.device)] = -torch.inf
+        return cast(torch.FloatTensor, changed)
 
 
 class RepetitionPenalty(LogitsProcessor):
