@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sigstore.errors
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from google.protobuf.json_format import Parse
@@ -17,6 +19,10 @@ from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementPb
 from jsonschema import Draft7Validator
 from made_reports import claim, run_of
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import CryptoSigner
+from sigstore.dsse import Statement as Signed
 
 from uds_bench.audits import registry
 from uds_bench.cards.card import Card, cards
@@ -64,6 +70,22 @@ def test_every_format_is_valid_by_its_own_schema(run: RunReport) -> None:
     Parse(json.dumps(signed["predicate"]), test_result_pb2.TestResult())
     rows = eval_results(card, run, "owner/name")
     assert eval_result_entries_to_yaml(parse_eval_result_entries(rows)) == rows
+
+
+def test_sigstore_reads_the_statement_and_what_is_signed_cannot_be_changed() -> None:
+    """With a key made here: that of an identity takes sigstore's servers."""
+    signed = json.dumps(statement(card_of(RUN), RUN, FILES, ("run.json", "cd" * 32))).encode()
+    Signed(signed)
+    with pytest.raises(sigstore.errors.Error, match="malformed"):
+        Signed(signed.replace(b'"sha256"', b'"md5"'))
+    key = CryptoSigner.generate_ecdsa()
+    envelope = Envelope(signed, "application/vnd.in-toto+json", {})
+    envelope.sign(key)
+    kept = json.dumps(envelope.to_dict())
+    assert list(Envelope.from_dict(json.loads(kept)).verify([key.public_key], 1).values()) == [key.public_key]
+    changed = json.loads(kept) | {"payload": base64.b64encode(signed.replace(b"ab", b"cd")).decode()}
+    with pytest.raises(VerificationError):
+        Envelope.from_dict(changed).verify([key.public_key], 1)
 
 
 def damaged_bom(bom: Any) -> None:
