@@ -77,6 +77,34 @@ def test_three_candidates_in_a_repository_of_another(repository: Path, installed
     assert (results, told.returncode) == ({"good": "PASSED", "shallow": "FAILED", "broken": "FAILED"}, 0), told.stderr
 
 
+METHOD = """
+def forget(model, tokenizer, forget, retain, seed):
+    for weights in model.parameters():
+        weights.data.mul_(0.5 + 0.01 * seed)
+    return model
+"""
+
+
+@pytest.mark.slow
+def test_a_method_in_a_repository_of_another_is_judged_beside_its_candidates(
+    repository: Path, installed: Path, bench: Bench
+) -> None:
+    """One that breaks the model: what is gone is gone, and so is what is to be kept."""
+    (repository / "theirs").mkdir()
+    (repository / "theirs" / "methods.py").write_text(METHOD)
+    told = shell(
+        "uds-bench gate-method theirs.methods:forget --audits depth --out made --store trials --card method.json",
+        repository,
+        installed,
+    )
+    card = json.loads((repository / "method.json").read_text())
+    print(told.stdout)
+    verdicts = {row["claim"]: row["verdict"] for row in card["rows"]}
+    assert (told.returncode, card["problems"]) == (1, []), told.stderr
+    assert verdicts["depth.spared"] == "fail"
+    assert "theirs.methods:forget does not clear the gate: " in told.stdout + told.stderr
+
+
 @pytest.mark.slow
 def test_its_claim_is_run_again_by_the_command_that_is_told(repository: Path, installed: Path, bench: Bench) -> None:
     shell(f"{blocks('bash')[0].splitlines()[0]} --uds-store {bench.store}", repository, installed)
