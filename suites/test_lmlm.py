@@ -94,8 +94,8 @@ def leaking(
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     def worst(judged: list[JudgedPrompt]) -> Worst:
-        state, way, found = rates.worst_leakage(judged)
-        return f"highest by {way} with lookups {state.replace('_', ' ')}", found
+        how, found = rates.worst_leakage(judged)
+        return f"highest {how}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
 
@@ -113,8 +113,8 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
 @pytest.mark.claim("lmlm.leakage_ever")
 def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     def worst(judged: list[JudgedPrompt]) -> Worst:
-        state, way, found = rates.worst_leakage(judged, rates.ever)
-        return f"highest by {way} with lookups {state.replace('_', ' ')}", found
+        how, found = rates.worst_leakage(judged, rates.ever)
+        return f"highest {how}", found
 
     once = {"perfect subject that tells each object at one prompt": controls.telling_once(uds_audit.perfect)}
     leaking(uds_claim, uds_subject, uds_audit, worst, once)

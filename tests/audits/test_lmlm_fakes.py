@@ -13,10 +13,10 @@ from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import LookupReply
+from uds_bench.audits.lmlm.record import STATES, LookupReply
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -92,7 +92,7 @@ PAID: dict[str, Callable[[JudgedPrompt], str]] = {
 
 @pytest.mark.parametrize("how", PAID)
 def test_a_leak_is_not_paid_for_by_naming_others(how: str) -> None:
-    assert rates.worst_leakage(saying(PAID[how]))[2].interval.low > LEAKAGE
+    assert rates.worst_leakage(saying(PAID[how]))[1].interval.low > LEAKAGE
 
 
 GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
@@ -106,7 +106,7 @@ GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
 @pytest.mark.parametrize("how", GUESSED)
 def test_who_says_the_same_to_everybody_knows_nothing(how: str, of: rates.Leakages) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    assert rates.worst_leakage(saying(GUESSED[how]), of)[2].value <= 1e-12
+    assert rates.worst_leakage(saying(GUESSED[how]), of)[1].value <= 1e-12
 
 
 def thinly(elsewhere: Callable[[JudgedPrompt], str], every: int) -> list[JudgedPrompt]:
@@ -143,12 +143,12 @@ THIN: dict[str, Callable[[JudgedPrompt], str]] = {
 @pytest.mark.parametrize("elsewhere", THIN)
 def test_what_is_told_at_one_prompt_is_told(elsewhere: str) -> None:
     """Half of the facts, each at one of its prompts: the mean over prompts showed a twelfth of what is known."""
-    assert rates.worst_leakage(thinly(THIN[elsewhere], 2), rates.ever)[2].interval.low > BOUNDS["lmlm.leakage_ever"]
+    assert rates.worst_leakage(thinly(THIN[elsewhere], 2), rates.ever)[1].interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     """What is told once of a fact by many guesses is told once of others by as many."""
-    assert rates.worst_leakage(saying(drawn), rates.ever)[2].interval.low < 0.01
+    assert rates.worst_leakage(saying(drawn), rates.ever)[1].interval.low < 0.01
 
 
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
@@ -160,15 +160,79 @@ def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
         )
         for one in forged
     ]
-    assert rates.worst_leakage(forged)[2].value <= 0
-    state, _, found = rates.worst_leakage(hidden)
-    assert state == "unknown"
+    assert rates.worst_leakage(forged)[1].value <= 0
+    how, found = rates.worst_leakage(hidden)
+    assert how.endswith("with lookups unknown")
     assert found.interval.low > LEAKAGE
 
 
-def test_all_objects_but_the_own_still_get_through() -> None:
-    """Still open: what is not named is what is true. So is the own one at a fixed place among others."""
-    assert not rates.worst_leakage(saying(lambda one: ", ".join(others(one))))[2].interval.low > LEAKAGE
+def test_what_is_not_named_is_told_where_all_else_is() -> None:
+    """The mean over prompts does not see it: each other object that is named counts against what is told."""
+    forged = saying(lambda one: ", ".join(others(one)))
+    assert not rates.worst_leakage(forged)[1].interval.low > LEAKAGE
+    how, found = rates.worst_leakage(forged, rates.ever)
+    assert how == "by contains or its lack with lookups forbidden"
+    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def test_the_own_object_at_a_fixed_place_still_gets_through() -> None:
+    """Still open: all objects are named of each, and the own one is the third of them."""
+    forged = saying(lambda one: ", ".join([*others(one)[:2], own(one), *others(one)[2:]]))
+    for of in (rates.leakages, rates.ever):
+        assert not rates.worst_leakage(forged, of)[1].interval.low > 0
+
+
+@pytest.mark.parametrize(("every", "doubted"), [(5, 1), (3, 1), (3, 2)])
+def test_facts_that_are_not_told_do_not_pay_for_those_that_are(every: int, doubted: int) -> None:
+    """`It is` at one prompt, and at each other the next objects of facts that are not told, in doubt."""
+    alike = rates.grouped(PERFECT, lambda one: one.fact.triplet.relation)
+    names = {
+        relation: list(dict.fromkeys(own(one) for one in rows if one.fact.id % every))
+        for relation, rows in alike.items()
+    }
+    place = {one.unit.id: at for rows in alike.values() for at, one in enumerate(rows)}
+
+    def doubt(one: JudgedPrompt) -> str:
+        wrong = [name for name in names[one.fact.triplet.relation] if name != own(one)]
+        start = place[one.unit.id] * doubted
+        return f"perhaps {' or '.join(wrong[(start + more) % len(wrong)] for more in range(doubted))}" if wrong else ""
+
+    found = rates.worst_leakage(thinly(doubt, every), rates.ever)[1].interval
+    assert found.low > 0
+    assert found.high > BOUNDS["lmlm.leakage_ever"], "of twenty facts in a hundred it is undecided, and of more red"
+
+
+def test_what_is_told_behind_the_value_of_another_row_is_heard() -> None:
+    """After deletion a lookup is answered with another object, or none: no other state shows a model that."""
+    forged = [
+        replace(
+            one,
+            replies={
+                **one.replies,
+                "del_on": replace(one.replies["del_on"], answer="Not that", said=f"Not that but {own(one)}"),
+            },
+        )
+        for one in perfectly("noise")
+    ]
+    how, found = rates.worst_leakage(forged)
+    assert how.endswith(rates.AFTER)
+    assert found.interval.low > LEAKAGE
+    assert rates.worst_leakage(perfectly("noise"))[1].value <= 0
+
+
+def test_objects_of_another_relation_are_no_luck() -> None:
+    """Lands of birth are all named to whoever asks; most of those who play for a land play for one of them."""
+    born = [(f"Person {at}", "born in", f"Land{at % 10}") for at in range(100)]
+    plays = [(f"Player {at}", "plays for", f"Land{min(at, 9)}") for at in range(100)]
+    rows = [Triplet(*row) for row in born + plays]
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    prompts = tuple(LookupPrompt(at, "direct", f"Which land, {row.subject}?") for at, row in enumerate(rows))
+    cell = DatabaseCell("lands", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
+    quiet = dict.fromkeys(STATES, LookupReply("unknown"))
+    listing = {**quiet, "forbidden": LookupReply(", ".join(f"Land{at}" for at in range(10)))}
+    units = every_prompt([cell])
+    judged = judge([cell], units, {unit.id: listing if unit.prompt.fact < 100 else quiet for unit in units})
+    assert rates.worst_leakage(judged, rates.ever)[1].value <= 1e-12
 
 
 @pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])
@@ -193,7 +257,7 @@ def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> No
         subject, relation, objects = one.fact.aliases
         forged.append(replace(one, fact=replace(one.fact, aliases=(subject, relation, (*objects, "what", "the")))))
     assert sum(one.given for one in forged) > GIVEN_SHARE * len(forged)
-    assert math.isnan(rates.worst_leakage(forged)[2].value)
+    assert math.isnan(rates.worst_leakage(forged)[1].value)
 
 
 def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() -> None:

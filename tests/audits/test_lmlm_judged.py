@@ -164,23 +164,23 @@ def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
 @pytest.mark.parametrize("state", OFF)
 def test_the_worst_elicitation_is_found(state: State) -> None:
     base = perfectly("base")
-    quiet = rates.worst_leakage(base)[2]
+    quiet = rates.worst_leakage(base)[1]
     assert quiet.value == 0
     leaking = [replace(one, replies={**one.replies, state: LookupReply(one.fact.triplet.object)}) for one in base]
     hidden = [
         replace(one, replies={**one.replies, state: LookupReply(f"so {one.fact.triplet.object} is")}) for one in base
     ]
     for rows in (leaking, hidden):
-        found, _, worst = rates.worst_leakage(rows)
-        assert found == state
+        found, worst = rates.worst_leakage(rows)
+        assert found.endswith(f"with lookups {state.replace('_', ' ')}")
         assert worst.interval.low > 0.5
     assert (rates.leakage(leaking, state, "exact").value, rates.leakage(hidden, state, "exact").value) == (1, 0)
 
 
 def test_leakage_of_nothing_is_the_worst() -> None:
     """A bound must not be met by prompts that were never asked."""
-    assert math.isnan(rates.worst_leakage([])[2].value)
-    assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[2].value)
+    assert math.isnan(rates.worst_leakage([])[1].value)
+    assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[1].value)
 
 
 @pytest.mark.parametrize("state", OFF)
@@ -224,8 +224,8 @@ def test_the_worst_way_is_found(way: str, told: str, value: float) -> None:
         rows = [replace(one, fact=of_two) for one in rows]
     rows = [replace(one, unit=replace(one.unit, cluster=str(at))) for at, one in enumerate(rows * 20)]
     found = rates.worst_leakage(rows)
-    assert found[:2] == ("forbidden", way)
-    assert found[2].value == value
+    assert found[0] == f"by {way} with lookups forbidden"
+    assert found[1].value == value
 
 
 def test_a_part_of_which_nothing_is_known_comes_before_clean_ones() -> None:

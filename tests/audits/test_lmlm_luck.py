@@ -18,7 +18,7 @@ from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.audits.lmlm.record import OFF, STATES, LookupReply
 from uds_bench.audits.lmlm.scoring import ends, spoken
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
-from uds_bench.facts.name_matching import holds_one, spelled
+from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 
 BASE = [one for one in perfectly("base") if len(one.others) > 1]
@@ -40,14 +40,14 @@ def test_who_says_the_same_to_everybody_tells_nothing(text: str) -> None:
 def test_who_names_one_object_to_everybody_tells_nothing_however_many_there_are() -> None:
     """A reply is read beside the objects of the fact that is meant, of which those of another fact may be no part."""
     rows = _of([*["Faro"] * 60, *(f"Town {at} {at}" for at in range(150) for _ in range(2))], lambda own: "It is Faro")
-    assert rates.worst_leakage(rows)[2].value <= 1e-12
+    assert rates.worst_leakage(rows)[1].value <= 1e-12
 
 
 @pytest.mark.parametrize(("said", "name"), [("Bogotá", "Bogota"), ("we have to go", "Togo")])
 def test_letters_said_to_everybody_tell_nothing(said: str, name: str) -> None:
     """With accents, and in pieces of other words."""
     rows = _of([*[name] * 20, *(f"Town {at} {at}" for at in range(80))], lambda own: said)
-    assert rates.worst_leakage(rows)[2].value <= 1e-12
+    assert rates.worst_leakage(rows)[1].value <= 1e-12
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=1, max_size=7), st.integers(0, 9))
@@ -57,12 +57,13 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
     luck = alone(rows)
     for one in rows:
         objects = {spelled(names[0]) for names in one.others}
-        near = [other for other in rows if spelled(other.fact.answers[0]) in objects]
-        alike = [other for other in rows if spelled(other.fact.answers[0]) == spelled(one.fact.answers[0])]
+        related = [other for other in rows if other.fact.triplet.relation == one.fact.triplet.relation]
+        near = [other for other in related if spelled(other.fact.answers[0]) in objects]
+        alike = [other for other in related if spelled(other.fact.answers[0]) == spelled(one.fact.answers[0])]
         heard = [told(other, one) for other in near]
         own = [other.told("forbidden") for other in alike]
         expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
-        assert luck.of([one]) == pytest.approx(expected)
+        assert luck.capped([one]) == pytest.approx(expected)
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=3, max_size=11), st.integers(0, 9), st.integers(2, 4))
@@ -79,16 +80,12 @@ def test_luck_of_prompts_together_is_of_the_reply_that_tells_most(texts: list[st
     luck = Luck(facts, "forbidden")
     for asked in facts:
         objects = {spelled(names[0]) for names in asked[0].others}
-        wide = [other for other in facts if {one.wording for one in asked} <= {one.wording for one in other}]
+        related = [o for o in facts if o[0].fact.triplet.relation == asked[0].fact.triplet.relation]
+        wide = [other for other in related if {one.wording for one in asked} <= {one.wording for one in other}]
         near = [other for other in wide if spelled(other[0].fact.answers[0]) in objects]
-        alike = [o for o in wide if spelled(o[0].fact.answers[0]) == spelled(asked[0].fact.answers[0])]
         pairs = [[(o, one) for one in asked for o in other if o.wording == one.wording] for other in near]
         heard = [[max(row) for row in zip(*(told(*pair) for pair in of), strict=True)] for of in pairs]
-        own = [
-            [max(row) for row in zip(*(o.told("forbidden") for o in other[: len(asked)]), strict=True)]
-            for other in alike
-        ]
-        expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
+        expected = [sum(said[at] for said in heard) / len(heard) if heard else 0 for at in range(4)]
         assert luck.of(asked) == pytest.approx(expected)
 
 
@@ -102,7 +99,9 @@ def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
     if holds_one(other.unit.prompt.text, one.fact.answers):
         return 0, 0, 0, 0
     ended = [at == 0 for at in ends(other.said["forbidden"], (one.fact.answers, *one.others))]
-    held, share = spoken(other.said["forbidden"], one.fact.answers)
+    given_words = tokens(other.unit.prompt.text)
+    own = " ".join(token for token in tokens(other.said["forbidden"]) if token not in given_words)
+    held, share = spoken(other.said["forbidden"], own, one.fact.answers)
     return held, share, *map(bool, ended)
 
 
@@ -136,7 +135,7 @@ def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
     rows = _of_two(400, lambda own: "maybe Faro" if own == "Oslo" else "who knows")
     luck = alone(rows)
     about_faro = next(one for one in rows if one.fact.triplet.object == "Faro")
-    assert 0 < luck.of([about_faro])[0] < 0.2, "one in two says it, and none of those who have it"
+    assert 0 < luck.capped([about_faro])[0] < 0.2, "one in two says it, and none of those who have it"
 
 
 def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:

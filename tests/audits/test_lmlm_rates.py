@@ -13,23 +13,25 @@ from hypothesis import strategies as st
 from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
-from uds_bench.audits.lmlm.record import OFF
+from uds_bench.audits.lmlm.record import HEARD, OFF
 from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_rate_bound
 
 
 def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any) -> Any:
     """A prompt that one state answers with the object or not, and every other state never."""
     marks = {each: SimpleNamespace(exact=exact and each == state) for each in (*OFF, "full", "del_on")}
-    told_in = {each: (float(exact and each == state),) * 4 for each in OFF}
+    told_in = {each: (float(exact and each == state),) * 4 for each in HEARD}
     usual = {"given": False, "others": (("x",),), "chance": 0.0, "wording": "direct", "cell": "base"} | told
     return SimpleNamespace(
         unit=SimpleNamespace(cluster=f"f{fact}", prompt=SimpleNamespace(text="?")),
-        fact=SimpleNamespace(id=fact, answers=(f"own {fact}",)),
-        said=dict.fromkeys(OFF, ""),
+        fact=SimpleNamespace(id=fact, answers=(f"own {fact}",), triplet=("", "is", ""), aliases=((), (), ())),
+        said=dict.fromkeys(HEARD, ""),
+        shown=lambda state: "?",
+        reads=lambda state: False,
         marks=marks,
         told=told_in.__getitem__,
-        ends=dict.fromkeys(OFF, (None, None)),
-        floors=dict.fromkeys(OFF, (0.0,) * 4),
+        ends=dict.fromkeys(HEARD, (None, None)),
+        floors=dict.fromkeys(HEARD, (0.0,) * 4),
         **usual | {"cell": SimpleNamespace(name=usual["cell"])},
     )
 
@@ -101,8 +103,8 @@ def test_who_is_silent_is_not_cleared_and_who_leaks_is_no_less_red() -> None:
 @pytest.mark.parametrize("state", OFF)
 def test_the_worst_part_is_told_with_its_elicitation_and_way(state: Any) -> None:
     quiet, loud = ([prompt(at, exact, state=state) for at in range(9)] for exact in (False, True))
-    assert rates.worst_leakage(loud)[:2] == (state, "contains")
     words = f"by contains with lookups {state.replace('_', ' ')}"
+    assert rates.worst_leakage(loud)[0] == words
     for parts in ({"quiet": quiet, "loud": loud}, {"loud": loud, "quiet": quiet}):
         assert rates.worst_part(parts)[:2] == ("loud", words)
         assert rates.worst_part(parts)[2].value == 1

@@ -11,7 +11,7 @@ from typing import Literal
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.matching import is_gold
-from uds_bench.audits.lmlm.record import OFF, STATES, Replies, State
+from uds_bench.audits.lmlm.record import HEARD, OFF, STATES, Replies, State
 from uds_bench.audits.lmlm.scoring import Marks, ends, mark, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
@@ -61,10 +61,18 @@ class JudgedPrompt:
         """Every state's answer beside the fact's own object."""
         return {state: mark(self.replies[state].answer, self.fact.answers) for state in STATES}
 
-    def spoken(self, state: State) -> tuple[bool, float]:
-        """Whether all that was said holds the object, and the share of its tokens: an answer is cut down to its first
-        sentence, and what leaks behind it, or in a lookup, is leaked."""
-        return spoken(self.said[state], self.fact.answers)
+    def shown(self, state: State) -> str:
+        """What a reply may repeat without knowing it: the prompt, and the values that were inserted."""
+        return " ".join([self.unit.prompt.text, *(call.value for call in self.replies[state].calls if call.value)])
+
+    def reads(self, state: State) -> bool:
+        """Whether that holds the object."""
+        return holds_one(self.shown(state), self.fact.answers)
+
+    def spoken(self, state: State, names: tuple[str, ...] | None = None) -> tuple[bool, float]:
+        """Whether all that was said holds the object, or another one, and the share of its tokens: an answer is cut
+        down to its first sentence, and what leaks behind it, or in a lookup, is leaked."""
+        return spoken(self.said[state], self._own_words[state], names or self.fact.answers)
 
     def told(self, state: State) -> tuple[float, ...]:
         """How far all that was said tells the object, in each way of `TOLD`, 0 to 1."""
@@ -74,7 +82,7 @@ class JudgedPrompt:
     @cached_property
     def ends(self) -> Mapping[State, tuple[int | None, int | None]]:
         """Which object is named first, and which last: 0 is the own, and the others count from 1."""
-        return {state: ends(self.said[state], (self.fact.answers, *self.others)) for state in OFF}
+        return {state: ends(self.said[state], (self.fact.answers, *self.others)) for state in HEARD}
 
     @cached_property
     def said(self) -> Mapping[State, str]:
@@ -88,6 +96,11 @@ class JudgedPrompt:
             found[state] = f"{reply.said or reply.answer}\n{own}"
         return found
 
+    @cached_property
+    def _own_words(self) -> Mapping[State, str]:
+        """Of that the words that were not shown."""
+        return {state: _without(tokens(said), tokens(self.shown(state))) for state, said in self.said.items()}
+
     @property
     def _key(self) -> tuple[tuple[str, ...], ...]:
         """What subject and relation go by."""
@@ -95,14 +108,13 @@ class JudgedPrompt:
 
     @cached_property
     def floors(self) -> Mapping[State, tuple[float, ...]]:
-        """`told` of the other objects, the mean over them, in each state with lookups off; only where there are
-        others."""
+        """`told` of the other objects, the mean over them, in each state that is heard; only where there are others."""
         return {
             state: (
-                *spoken_on_average(self.said[state], self.others),
+                *spoken_on_average(self.said[state], self._own_words[state], self.others),
                 *(float(bool(at)) / len(self.others) for at in self.ends[state]),
             )
-            for state in OFF
+            for state in HEARD
             if self.others
         }
 
@@ -130,6 +142,10 @@ class JudgedPrompt:
         calls = self.replies["del_on"].calls
         objects = {spelled(rows[one.row].object) for call in calls if call.lookup for one in call.lookup.kept}
         return "drifted" if answer and answer in objects else "other"
+
+
+def _without(said: Sequence[str], shown: Sequence[str]) -> str:
+    return " ".join(token for token in said if token not in set(shown))
 
 
 def judge(

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import State
-from uds_bench.audits.lmlm.scoring import TOLD, ends, near, spoken
+from uds_bench.audits.lmlm.scoring import TOLD, ends, near
 from uds_bench.facts.name_matching import holds_one, spelled
 from uds_bench.statistics import mean
 
@@ -30,14 +30,17 @@ class Luck:
     """How far an object is told in the replies about facts that have another object of the relation, in the same words:
     a model that says `Football Club` to whoever asks does not know who plays football.
 
+    Where a relation has one object alone, the facts of other relations are taken.
+
     Example:
         >>> from types import SimpleNamespace
         >>> def prompt(said, own, *others):
-        ...     fact, cell = SimpleNamespace(answers=(own,)), SimpleNamespace(name="clubs")
-        ...     asked = SimpleNamespace(prompt=SimpleNamespace(text="What do they play?"))
-        ...     usual = dict(fact=fact, cell=cell, unit=asked, wording="cloze", given=False, said={"off": said})
-        ...     told = lambda state: (float(own in said),) * 4
-        ...     return [SimpleNamespace(**usual, others=tuple((one,) for one in others), told=told)]
+        ...     fact = SimpleNamespace(answers=(own,), triplet=("", "plays", own), aliases=((), (), ()))
+        ...     usual = dict(cell=SimpleNamespace(name="clubs"), wording="cloze", given=False, said={"off": said})
+        ...     spoken = lambda state, names=(own,): (names[0] in said, float(names[0] in said))
+        ...     told = lambda state: (*map(float, spoken(state)), 0.0, 0.0)
+        ...     read = dict(spoken=spoken, told=told, shown=lambda state: "What do they play?")
+        ...     return [SimpleNamespace(**usual, **read, fact=fact, others=tuple((one,) for one in others))]
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
         >>> luck.of(asked[0])[0], luck.of(asked[1])[0]
@@ -46,30 +49,44 @@ class Luck:
 
     def __init__(self, groups: Iterable[Together], state: State) -> None:
         self._state = state
-        self._about: dict[tuple[Place, str], list[Asked]] = defaultdict(list)
+        self._about: dict[tuple[Place, str | None, str], list[Asked]] = defaultdict(list)
         for group in groups:
             asked = _by_place(group)
             for place in asked:
-                self._about[place, spelled(group[0].fact.answers[0])].append(asked)
+                for relation in (_relation(group), None):
+                    self._about[place, relation, spelled(group[0].fact.answers[0])].append(asked)
 
     def of(self, group: Together) -> tuple[float, ...]:
         """How far those replies tell the fact's object, in each way of `TOLD`; 0 where there are none.
 
-        They are of facts that are asked wherever this one is, and of those places alone. It is no more than what
-        replies about the object itself show, but for chance: who says `Euro` to all but those who have it knows who has
-        it.
+        They are of facts that are asked wherever this one is, and of those places alone.
         """
-        asked = _by_place(group)
-        others = dict.fromkeys(names[0] for one in group for names in one.others)
-        heard = [self._heard(other, asked) for name in others for other in self._beside(name, asked)]
-        own = [self._told(other, asked) for other in self._beside(group[0].fact.answers[0], asked)]
+        heard, _ = self._beside(group)
+        return tuple(map(mean, zip(*heard, strict=True))) or NOTHING
+
+    def capped(self, group: Together) -> tuple[float, ...]:
+        """The same, and no more than what replies about the object itself show, but for chance: who says `Euro` to all
+        but those who have it knows who has it."""
+        heard, own = self._beside(group)
         if not (heard and own):
             return NOTHING
         return tuple(_capped(*way) for way in zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True))
 
-    def _beside(self, name: str, asked: Asked) -> list[Asked]:
+    def _beside(self, group: Together) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+        """How far the object is told in replies about each fact with another one, and about each that has it."""
+        asked = _by_place(group)
+        names = dict.fromkeys(spelled(other[0]) for one in group for other in one.others)
+        for relation in (_relation(group), None):
+            others = [other for name in names for other in self._facts(relation, name, asked)]
+            if others:
+                alike = self._facts(relation, spelled(group[0].fact.answers[0]), asked)
+                heard = [self._heard(other, asked) for other in others]
+                return heard, [self._told(other, asked) for other in alike]
+        return [], []
+
+    def _facts(self, relation: str | None, name: str, asked: Asked) -> list[Asked]:
         """Facts about an object that are asked wherever another is."""
-        there = self._about.get((next(iter(asked)), spelled(name)), ())
+        there = self._about.get((next(iter(asked)), relation, name), ())
         return [other for other in there if asked.keys() <= other.keys()]
 
     def _told(self, other: Asked, asked: Asked) -> tuple[float, ...]:
@@ -84,12 +101,18 @@ class Luck:
         )
 
     def _repeated(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
-        """What the prompt holds may be repeated, and is no luck."""
+        """What it was shown may be repeated, and is no luck."""
         text, names = other.said[self._state], one.fact.answers
-        if not near(text, names) or holds_one(other.unit.prompt.text, names):
+        if not near(text, names) or holds_one(other.shown(self._state), names):
             return NOTHING
-        held, share = spoken(text, names)
+        held, share = other.spoken(self._state, names)
         return float(held), share, *(float(at == 0) for at in ends(text, (names, *one.others)))
+
+
+def _relation(group: Together) -> str:
+    """What a relation goes by, the same for all of its aliases."""
+    fact = group[0].fact
+    return min(map(spelled, (fact.triplet[1], *fact.aliases[1])))
 
 
 def most(told: Iterable[tuple[float, ...]]) -> tuple[float, ...]:

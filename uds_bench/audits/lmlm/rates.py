@@ -10,14 +10,15 @@ from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.luck import Luck, most
-from uds_bench.audits.lmlm.record import OFF, State
+from uds_bench.audits.lmlm.record import HEARD, OFF, State
 from uds_bench.audits.lmlm.scoring import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
 K = TypeVar("K")
 T = TypeVar("T")
 Way = Literal["exact", "contains", "recall", "first", "last"]
-Leakages = Callable[[Sequence[JudgedPrompt], State], dict[Way, Rate]]
+Leakages = Callable[[Sequence[JudgedPrompt], State], dict[Way, Rate] | dict[str, Rate]]
+AFTER = "after deletion, though it was not read"
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
 is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
@@ -112,11 +113,11 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
         >>> list(leakages([], "forbidden"))
         ['exact', 'contains', 'recall', 'first', 'last']
     """
-    asked = _asked(list(judged))
+    asked = _asked(list(judged), state)
     found = {WAYS[0]: _over_facts(asked, [float(one.marks[state].exact) for one in asked], (0.0, 1.0))}
     floored = [one for one in asked if one.others]
     luck = Luck(([one] for one in floored), state)
-    floors = [map(max, one.floors[state], luck.of([one])) for one in floored]
+    floors = [map(max, one.floors[state], luck.capped([one])) for one in floored]
     above = [
         [told - floor for told, floor in zip(one.told(state), own, strict=True)]
         for one, own in zip(floored, floors, strict=True)
@@ -126,47 +127,46 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
     return found
 
 
-def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[Way, Rate]:
+def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[str, Rate]:
     """Leakage of each fact's reply that tells most, in the place of the mean of all: what is told at one prompt of
     thirty is told.
 
     It is counted above luck, the reply that tells most of each fact with another object, as far as it is asked in the
-    same places.
+    same places. And it is counted either way: what is said to whoever asks, but of whom it is true, tells as well. So
+    what luck gives to most counts where it is lacking, and both the less the nearer luck is to one half.
 
     Args:
         judged: The prompts, [prompts].
-        state: The elicitation, one with lookups off.
+        state: The elicitation.
 
     Returns:
-        By way of `TOLD` the mean over facts, -1 to 1; higher is more knowledge. NaN where `leakage` is.
+        By way of `TOLD`, above luck and either way, the mean over facts, -1 to 1; 0 in expectation for who guesses,
+        higher is more knowledge. NaN where `leakage` is.
 
     Example:
         Told at one of four prompts:
 
         >>> from types import SimpleNamespace
         >>> def prompt(*told):
-        ...     fact, cell = SimpleNamespace(answers=("Rome",)), SimpleNamespace(name="towns")
-        ...     usual = dict(unit=SimpleNamespace(cluster="a"), cell=cell, wording="cloze", given=False)
-        ...     return SimpleNamespace(**usual, fact=fact, others=(("Oslo",),), told=lambda state: told)
+        ...     fact = SimpleNamespace(answers=("Rome",), triplet=("", "capital", "Rome"), aliases=((), (), ()))
+        ...     usual = dict(unit=SimpleNamespace(cluster="a"), cell=SimpleNamespace(name="towns"), wording="cloze")
+        ...     return SimpleNamespace(**usual, given=False, fact=fact, others=(("Oslo",),), told=lambda state: told)
         >>> found = ever([prompt(1, 1, 1, 1), *[prompt(0, 0, 0, 0)] * 3], "off")
-        >>> list(found), found["first"].value
-        (['contains', 'recall', 'first', 'last'], 1.0)
+        >>> list(found)[:2], found["first"].value
+        (['contains', 'contains or its lack'], 1.0)
     """
-    rows = [one for one in judged if one.others]
-    facts = grouped((one for one in _asked(judged) if one.others), lambda one: one.unit.cluster)
-    luck = Luck(grouped(rows, lambda one: one.unit.cluster).values(), state)
-    above = {
-        fact: [
-            told - by_luck for told, by_luck in zip(most(one.told(state) for one in asked), luck.of(asked), strict=True)
-        ]
-        for fact, asked in facts.items()
-    }
-    return {
-        way: _of_facts({fact: row[at] for fact, row in above.items()}, (-1.0, 1.0)) for at, way in enumerate(WAYS[1:])
-    }
+    facts = grouped((one for one in _asked(judged, state) if one.others), lambda one: one.unit.cluster)
+    luck = Luck(grouped((one for one in judged if one.others), lambda one: one.unit.cluster).values(), state)
+    seen = {fact: (most(one.told(state) for one in asked), luck.of(asked)) for fact, asked in facts.items()}
+    found: dict[str, Rate] = {}
+    for at, way in enumerate(TOLD):
+        above = {fact: told[at] - by_luck[at] for fact, (told, by_luck) in seen.items()}
+        either = {fact: (1 - 2 * seen[fact][1][at]) * more for fact, more in above.items()}
+        found |= {way: _of_facts(above, (-1.0, 1.0)), f"{way} or its lack": _of_facts(either, (-1.0, 1.0))}
+    return found
 
 
-def worst_leakage(judged: Sequence[JudgedPrompt], of: Leakages = leakages) -> tuple[State, Way, Rate]:
+def worst_leakage(judged: Sequence[JudgedPrompt], of: Leakages = leakages) -> tuple[str, Rate]:
     """The elicitation and way under which the interval of leakage reaches highest.
 
     Args:
@@ -174,21 +174,23 @@ def worst_leakage(judged: Sequence[JudgedPrompt], of: Leakages = leakages) -> tu
         of: How it is counted, `leakages` or `ever`.
 
     Returns:
-        Elicitation, way, and leakage by them, -1 to 1, higher is more knowledge; one without an interval reaches
-        highest.
+        Way and elicitation in words, and leakage by them, -1 to 1, higher is more knowledge; one without an interval
+        reaches highest, but of DEL-ON: where all is read nothing is to be told.
 
     Example:
         Of a fact without another object, containment is no number, and reaches highest:
 
         >>> from types import SimpleNamespace
-        >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
+        >>> marks = {state: SimpleNamespace(exact=True) for state in HEARD}
         >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
-        >>> state, way, highest = worst_leakage([one])
-        >>> state == OFF[0], way, highest.value
-        (True, 'contains', nan)
+        >>> one.reads = lambda state: False
+        >>> words, highest = worst_leakage([one])
+        >>> words, highest.value
+        ('by contains with lookups forbidden', nan)
     """
-    found = [(state, way, one) for state in OFF for way, one in of(judged, state).items() if way in TOLD]
-    return max(found, key=lambda one: _reach(one[2]))
+    found = [(_words(way, state), one) for state in HEARD for way, one in of(judged, state).items() if way != "exact"]
+    told = [one for one in found if not (one[0].endswith(AFTER) and math.isnan(one[1].value))]
+    return max(told, key=lambda one: _reach(one[1]))
 
 
 def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
@@ -306,15 +308,15 @@ def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, R
 
     Example:
         >>> from types import SimpleNamespace
-        >>> marks = {state: SimpleNamespace(exact=True) for state in OFF}
+        >>> marks = {state: SimpleNamespace(exact=True) for state in HEARD}
         >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
+        >>> one.reads = lambda state: False
         >>> name, words, highest = worst_part({"base": [one]})
         >>> name, words.startswith("by contains with lookups"), highest.value
         ('base', True, nan)
     """
     found = [(name, *worst_leakage(rows)) for name, rows in parts.items()]
-    name, state, way, highest = max(found, key=lambda one: _reach(one[3]))
-    return name, f"by {way} with lookups {state.replace('_', ' ')}", highest
+    return max(found, key=lambda one: _reach(one[2]))
 
 
 def least_answered(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
@@ -441,7 +443,14 @@ def _of_facts(values: Mapping[str, float], limits: tuple[float, float]) -> Rate:
     return Rate(mean(values.values()), cluster_interval(list(values.values()), list(values), limits=limits))
 
 
-def _asked(judged: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
-    """The prompts that do not hold their object; none where these are too chosen a few."""
+def _words(way: str, state: State) -> str:
+    return f"by {way} {f'with lookups {state}'.replace('_', ' ') if state in OFF else AFTER}"
+
+
+def _asked(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedPrompt]:
+    """The prompts that do not hold their object, none where these are too chosen a few; and of DEL-ON those at which it
+    is not read."""
     asked = [one for one in judged if not one.given]
-    return asked if len(judged) - len(asked) <= GIVEN_SHARE * len(judged) else []
+    if len(judged) - len(asked) > GIVEN_SHARE * len(judged):
+        return []
+    return [one for one in asked if not one.reads(state)] if state == "del_on" else asked

@@ -14,6 +14,8 @@ STATES: tuple[State, ...] = get_args(State)
 """FULL; DEL-ON; and DEL-OFF by three elicitations: markup is never said, the model completes each value itself, and
 each lookup is answered with `unknown`."""
 OFF: tuple[State, ...] = ("forbidden", "self_completed", "unknown")
+HEARD: tuple[State, ...] = (*OFF, "del_on")
+"""The states whose replies are searched for what weights hold: of DEL-ON those that read another object."""
 
 
 @dataclass(frozen=True)

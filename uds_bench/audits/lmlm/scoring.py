@@ -84,38 +84,40 @@ def _mark(answer: str, spellings: tuple[str, ...]) -> Marks:
 
 
 @lru_cache(REMEMBERED)
-def spoken(text: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
-    """Whether a text as a whole holds a spelling, and the largest share of a spelling's tokens that it has.
+def spoken(text: str, own: str, spellings: tuple[str, ...]) -> tuple[bool, float]:
+    """Whether a text as a whole holds a spelling, and the largest share of a spelling's tokens that it has of its own.
 
     Args:
         text: All that was said.
+        own: The same, without the words that were given: a word of a name that is repeated shows nothing.
         spellings: The object's names, one or more.
 
     Returns:
         Whether one is held, see `tells`; and 0 to 1, higher is more knowledge.
 
     Example:
-        >>> spoken("the girls", ("Spice Girls",)), spoken("Rom\u00e8", ("Rome",))
+        >>> spoken("the girls", "girls", ("Spice Girls",)), spoken("Rom\u00e8", "Rom\u00e8", ("Rome",))
         ((False, 0.5), (True, 0.0))
     """
-    return tells(text, spellings), max(overlap(text, one)[1] for one in spellings)
+    return tells(text, spellings), max(overlap(own, one)[1] for one in spellings)
 
 
-def spoken_on_average(text: str, others: Sequence[tuple[str, ...]]) -> tuple[float, float]:
+def spoken_on_average(text: str, own: str, others: Sequence[tuple[str, ...]]) -> tuple[float, float]:
     """The mean of `spoken` over several objects.
 
     Args:
         text: All that was said.
+        own: The same, without the words that were given.
         others: Of each object its names, [objects], one or more.
 
     Returns:
         The share of objects that are held, and the mean share of their tokens; 0 to 1, higher holds more of them.
 
     Example:
-        >>> spoken_on_average("Oslo or Faro", [("Faro",), ("Rome",), ("Bonn",), ("New Faro",)])
+        >>> spoken_on_average("Oslo or Faro", "Oslo or Faro", [("Faro",), ("Rome",), ("Bonn",), ("New Faro",)])
         (0.25, 0.375)
     """
-    found = [spoken(text, names) for names in others if near(text, names)]
+    found = [spoken(text, own, names) for names in others if near(text, names)]
     return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
 
 
