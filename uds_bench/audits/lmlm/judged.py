@@ -76,8 +76,15 @@ class JudgedPrompt:
 
     def told(self, state: State) -> tuple[float, ...]:
         """How far all that was said tells the object, in each way of `TOLD`, 0 to 1."""
-        held, share = self.spoken(state)
-        return float(held), share, *(float(at == 0) for at in self.ends[state])
+        return self._told[state]
+
+    @cached_property
+    def _told(self) -> Mapping[State, tuple[float, ...]]:
+        found = {}
+        for state in HEARD:
+            held, share = self.spoken(state)
+            found[state] = float(held), share, *(float(at == 0) for at in self.ends[state])
+        return found
 
     @cached_property
     def ends(self) -> Mapping[State, tuple[int | None, int | None]]:

@@ -90,14 +90,16 @@ class Luck:
         return [other for other in there if asked.keys() <= other.keys()]
 
     def _told(self, other: Asked, asked: Asked) -> tuple[float, ...]:
-        return most(one.told(self._state) for place in asked for one in other[place] if not one.given)
+        return most([one.told(self._state) for place in asked for one in other[place] if not one.given])
 
     def _heard(self, other: Asked, asked: Asked) -> tuple[float, ...]:
         """How far replies about another object tell that of a fact."""
         return most(
-            self._repeated(there, one)
-            for place in asked
-            for there, one in zip(other[place], asked[place], strict=False)
+            [
+                self._repeated(there, one)
+                for place in asked
+                for there, one in zip(other[place], asked[place], strict=False)
+            ]
         )
 
     def _repeated(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
@@ -115,7 +117,7 @@ def _relation(group: Together) -> str:
     return min(map(spelled, (fact.triplet[1], *fact.aliases[1])))
 
 
-def most(told: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+def most(told: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     """The highest of several replies, in each way by itself; 0 of none.
 
     Args:
@@ -128,7 +130,8 @@ def most(told: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
         >>> most([(0.0, 0.5, 0.0, 1.0), (1.0, 0.25, 0.0, 0.0)])
         (1.0, 0.5, 0.0, 1.0)
     """
-    return tuple(map(max, zip(*told, strict=True))) or NOTHING
+    first, *more = told or [NOTHING]
+    return tuple(map(max, zip(first, *more, strict=True))) if more else first
 
 
 def _by_place(group: Together) -> Asked:

@@ -157,7 +157,7 @@ def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[str, Rate]:
     """
     facts = grouped((one for one in _asked(judged, state) if one.others), lambda one: one.unit.cluster)
     luck = Luck(grouped((one for one in judged if one.others), lambda one: one.unit.cluster).values(), state)
-    seen = {fact: (most(one.told(state) for one in asked), luck.of(asked)) for fact, asked in facts.items()}
+    seen = {fact: (most([one.told(state) for one in asked]), luck.of(asked)) for fact, asked in facts.items()}
     found: dict[str, Rate] = {}
     for at, way in enumerate(TOLD):
         above = {fact: told[at] - by_luck[at] for fact, (told, by_luck) in seen.items()}

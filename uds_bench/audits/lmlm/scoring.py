@@ -150,13 +150,20 @@ def ends(text: str, objects: tuple[tuple[str, ...], ...]) -> tuple[int | None, i
     return first[2], last[2]
 
 
-def near(text: str, names: Sequence[str]) -> bool:
+def near(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
-    said = set(tokens(text))
-    return any(
-        not wanted or not said.isdisjoint(wanted) or bare(name) in bare(text)
-        for name, wanted in ((name, tokens(name)) for name in names)
-    )
+    said, letters = _glance(text)
+    return any(not wanted or not said.isdisjoint(wanted) or name in letters for wanted, name in _glances(names))
+
+
+@lru_cache(REMEMBERED)
+def _glance(text: str) -> tuple[frozenset[str], str]:
+    return frozenset(tokens(text)), bare(text)
+
+
+@lru_cache(REMEMBERED)
+def _glances(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], str], ...]:
+    return tuple(map(_glance, names))
 
 
 def overlap(answer: str, gold: str) -> tuple[float, float, float]:
