@@ -87,7 +87,7 @@ def leaking(
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
         return
     if math.isnan(found.value):
-        where = f"prompts that hold the object are left out, and too few others are left: {where}"
+        where = f"prompts that hold the object, and facts without another beside them, are left out: {where}"
     uds_claim.measured(found.value, found.interval, controls=controls_, remark=where, provenance=provenance)
 
 
@@ -113,7 +113,7 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
 @pytest.mark.claim("lmlm.leakage_ever")
 def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     def worst(judged: list[JudgedPrompt]) -> Worst:
-        how, found = rates.worst_leakage(judged, rates.ever)
+        how, found = rates.worst_ever(judged)
         return f"highest {how}", found
 
     once = {"perfect subject that tells each object at one prompt": controls.telling_once(uds_audit.perfect)}

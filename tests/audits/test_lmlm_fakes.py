@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,15 +16,17 @@ from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
 from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import STATES, LookupReply
+from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
+from uds_bench.statistics import Rate
 
 BOUNDS = {spec.id: spec.bound for spec in CLAIMS}
 LEAKAGE = BOUNDS["lmlm.leakage"]
 PERFECT = perfectly("base")
+Worst = Callable[[list[JudgedPrompt]], tuple[str, Rate]]
 
 
 def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
@@ -102,11 +104,11 @@ GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
 }
 
 
-@pytest.mark.parametrize("of", [rates.leakages, rates.ever])
+@pytest.mark.parametrize("worst", [rates.worst_leakage, rates.worst_ever])
 @pytest.mark.parametrize("how", GUESSED)
-def test_who_says_the_same_to_everybody_knows_nothing(how: str, of: rates.Leakages) -> None:
+def test_who_says_the_same_to_everybody_knows_nothing(how: str, worst: Worst) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    assert rates.worst_leakage(saying(GUESSED[how]), of)[1].value <= 1e-12
+    assert worst(saying(GUESSED[how]))[1].value <= 1e-12
 
 
 def thinly(elsewhere: Callable[[JudgedPrompt], str], every: int) -> list[JudgedPrompt]:
@@ -143,12 +145,12 @@ THIN: dict[str, Callable[[JudgedPrompt], str]] = {
 @pytest.mark.parametrize("elsewhere", THIN)
 def test_what_is_told_at_one_prompt_is_told(elsewhere: str) -> None:
     """Half of the facts, each at one of its prompts: the mean over prompts showed a twelfth of what is known."""
-    assert rates.worst_leakage(thinly(THIN[elsewhere], 2), rates.ever)[1].interval.low > BOUNDS["lmlm.leakage_ever"]
+    assert rates.worst_ever(thinly(THIN[elsewhere], 2))[1].interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     """What is told once of a fact by many guesses is told once of others by as many."""
-    assert rates.worst_leakage(saying(drawn), rates.ever)[1].interval.low < 0.01
+    assert rates.worst_ever(saying(drawn))[1].interval.low < 0.01
 
 
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
@@ -170,7 +172,7 @@ def test_what_is_not_named_is_told_where_all_else_is() -> None:
     """The mean over prompts does not see it: each other object that is named counts against what is told."""
     forged = saying(lambda one: ", ".join(others(one)))
     assert not rates.worst_leakage(forged)[1].interval.low > LEAKAGE
-    how, found = rates.worst_leakage(forged, rates.ever)
+    how, found = rates.worst_ever(forged)
     assert how == "by contains or its lack with lookups forbidden"
     assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
@@ -178,8 +180,8 @@ def test_what_is_not_named_is_told_where_all_else_is() -> None:
 def test_the_own_object_at_a_fixed_place_still_gets_through() -> None:
     """Still open: all objects are named of each, and the own one is the third of them."""
     forged = saying(lambda one: ", ".join([*others(one)[:2], own(one), *others(one)[2:]]))
-    for of in (rates.leakages, rates.ever):
-        assert not rates.worst_leakage(forged, of)[1].interval.low > 0
+    for worst in (rates.worst_leakage, rates.worst_ever):
+        assert not worst(forged)[1].interval.low > 0
 
 
 @pytest.mark.parametrize(("every", "doubted"), [(5, 1), (3, 1), (3, 2)])
@@ -197,7 +199,7 @@ def test_facts_that_are_not_told_do_not_pay_for_those_that_are(every: int, doubt
         start = place[one.unit.id] * doubted
         return f"perhaps {' or '.join(wrong[(start + more) % len(wrong)] for more in range(doubted))}" if wrong else ""
 
-    found = rates.worst_leakage(thinly(doubt, every), rates.ever)[1].interval
+    found = rates.worst_ever(thinly(doubt, every))[1].interval
     assert found.low > 0
     assert found.high > BOUNDS["lmlm.leakage_ever"], "of twenty facts in a hundred it is undecided, and of more red"
 
@@ -220,6 +222,63 @@ def test_what_is_told_behind_the_value_of_another_row_is_heard() -> None:
     assert rates.worst_leakage(perfectly("noise"))[1].value <= 0
 
 
+def towns(
+    objects: Sequence[str], values: Sequence[str], said: Callable[[str], str], state: State
+) -> list[JudgedPrompt]:
+    """Facts with some objects; after deletion each lookup is given a value, and something is said in one state."""
+    rows = [Triplet(f"Subject {at}", "capital", name) for at, name in enumerate(objects)]
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    prompts = tuple(LookupPrompt(at, "direct", f"Which town is it, {row.subject}?") for at, row in enumerate(rows))
+    cell = DatabaseCell("towns", "base", LookupPrompts(TripletDatabase(rows), facts, prompts))
+    units, quiet = every_prompt([cell]), dict.fromkeys(STATES, LookupReply("unknown"))
+    told: dict[str, Replies] = {}
+    for unit in units:
+        value = values[unit.prompt.fact]
+        calls = (LookupRecord(("Subject", "capital"), value),) if state == "del_on" else ()
+        told[unit.id] = {**quiet, state: LookupReply(said(value), calls)}
+    return judge([cell], units, told)
+
+
+@pytest.mark.parametrize("written", [("Bogota", "Bogot\u00e1"), ("New York", "New-York"), ("Rome", "Rome")])
+def test_who_repeats_what_was_read_knows_nothing(written: tuple[str, str]) -> None:
+    """Also where the row that is left writes it otherwise."""
+    objects = [written[0] if at % 5 == 0 else f"Town {at}" for at in range(200)]
+    values = [written[1] if at % 5 == 0 else objects[(at + 7) % 200] for at in range(200)]
+    rows = towns(objects, values, lambda value: f"It is {value}", "del_on")
+    assert rates.leakage(rows, "del_on", "contains").value <= 0
+    assert rates.worst_leakage(rows)[1].interval.high <= 0.02
+
+
+def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:
+    """Half of the facts are read, and of all others the commonest is said."""
+    objects = ["Rome" if at % 10 < 3 else f"Town {at}" for at in range(400)]
+    values = [name if at % 2 else "unknown" for at, name in enumerate(objects)]
+    rows = towns(objects, values, lambda value: "Rome" if value == "unknown" else value, "del_on")
+    assert rates.worst_leakage(rows)[1].value <= 0.01
+
+
+@pytest.mark.parametrize("guess", ["the same", "anew"])
+def test_who_guesses_knows_nothing_however_few_places_facts_share(guess: str) -> None:
+    """Each prompt is asked or not, as the coin falls: hardly a fact is asked in all places of another."""
+    coin, asked = random.Random(0), list(PERFECT)
+    asked = [
+        replace(one, unit=replace(one.unit, prompt=replace(one.unit.prompt, wording=f"{one.wording} {at}")))
+        for one in asked
+        for at in range(6)
+        if coin.random() < 0.5
+    ]
+    said = [
+        LookupReply(
+            commonest(one)
+            if guess == "the same"
+            else drawn(replace(one, unit=replace(one.unit, prompt=replace(one.unit.prompt, text=str(at)))))
+        )
+        for at, one in enumerate(asked)
+    ]
+    rows = [replace(one, replies={**one.replies, "forbidden": reply}) for one, reply in zip(asked, said, strict=True)]
+    assert rates.worst_ever(rows)[1].interval.low <= 0.01
+
+
 def test_objects_of_another_relation_are_no_luck() -> None:
     """Lands of birth are all named to whoever asks; most of those who play for a land play for one of them."""
     born = [(f"Person {at}", "born in", f"Land{at % 10}") for at in range(100)]
@@ -232,7 +291,7 @@ def test_objects_of_another_relation_are_no_luck() -> None:
     listing = {**quiet, "forbidden": LookupReply(", ".join(f"Land{at}" for at in range(10)))}
     units = every_prompt([cell])
     judged = judge([cell], units, {unit.id: listing if unit.prompt.fact < 100 else quiet for unit in units})
-    assert rates.worst_leakage(judged, rates.ever)[1].value <= 1e-12
+    assert rates.worst_ever(judged)[1].value <= 1e-12
 
 
 @pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])

@@ -195,6 +195,18 @@ def test_what_is_said_after_the_answer_is_leaked_too(state: State) -> None:
         assert rates.leakage(rows, state, "recall").value == 1
 
 
+def test_words_of_a_name_that_were_shown_are_no_part_of_it() -> None:
+    """Of the prompt, and of a value that was inserted."""
+    arena = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay Arena"))
+    for state in ("forbidden", "del_on"):
+        calls = (LookupRecord(("Mira", "born in"), "Bay"),) if state == "del_on" else ()
+        told = {state: LookupReply("Solheim Bay", calls)}
+        one = replace(by_hand(0, **told), fact=arena)
+        asked = replace(one.unit.prompt, text="Which Solheim?")
+        assert one.told(state)[1] == pytest.approx(1 / 3 if calls else 2 / 3)
+        assert replace(one, unit=replace(one.unit, prompt=asked)).told(state)[1] == pytest.approx(0 if calls else 1 / 3)
+
+
 def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
     fact = LookupFact(0, Triplet("Kiel club", "home", "Kiel arena"), (("THW",), (), ()))
     other = LookupFact(1, Triplet("Bonn club", "home", "Bonn hall"))

@@ -68,11 +68,10 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=3, max_size=11), st.integers(0, 9), st.integers(2, 4))
 def test_luck_of_prompts_together_is_of_the_reply_that_tells_most(texts: list[str], first: int, wordings: int) -> None:
-    """By every pair of facts, each asked in some of the wordings, without a table: whoever is not asked wherever the
-    fact is shows nothing."""
+    """By every pair of facts, each asked in some of the wordings, without a table: in those where both are asked."""
     rows = []
     for at, one in enumerate(replied(BASE[first : first + 40], texts)):
-        for wording in range(1 + at % wordings):
+        for wording in range(at % 2, 1 + at % wordings):
             said = {**one.replies, "forbidden": LookupReply(texts[(at * 7 + wording) % len(texts)])}
             prompt = replace(one.unit.prompt, wording=str(wording))
             rows.append(replace(one, replies=said, unit=replace(one.unit, prompt=prompt)))
@@ -80,13 +79,20 @@ def test_luck_of_prompts_together_is_of_the_reply_that_tells_most(texts: list[st
     luck = Luck(facts, "forbidden")
     for asked in facts:
         objects = {spelled(names[0]) for names in asked[0].others}
-        related = [o for o in facts if o[0].fact.triplet.relation == asked[0].fact.triplet.relation]
-        wide = [other for other in related if {one.wording for one in asked} <= {one.wording for one in other}]
-        near = [other for other in wide if spelled(other[0].fact.answers[0]) in objects]
-        pairs = [[(o, one) for one in asked for o in other if o.wording == one.wording] for other in near]
-        heard = [[max(row) for row in zip(*(told(*pair) for pair in of), strict=True)] for of in pairs]
-        expected = [sum(said[at] for said in heard) / len(heard) if heard else 0 for at in range(4)]
-        assert luck.of(asked) == pytest.approx(expected)
+        of_others = [other for other in facts if spelled(other[0].fact.answers[0]) in objects]
+        related = [o for o in of_others if o[0].fact.triplet.relation == asked[0].fact.triplet.relation]
+        for near in (related, of_others):
+            both = [[(one, o) for one in asked for o in other if o.wording == one.wording] for other in near]
+            both = [pairs for pairs in both if pairs]
+            if both:
+                break
+        own = [[max(row) for row in zip(*(one.told("forbidden") for one, _ in of), strict=True)] for of in both]
+        heard = [[max(row) for row in zip(*(told(o, one) for one, o in of), strict=True)] for of in both]
+        expected = [[sum(row) / len(both) for row in zip(*side, strict=True)] for side in (own, heard)]
+        found = luck.beside(asked)
+        assert (found is None) == (not both)
+        if found is not None:
+            assert [list(side) for side in found] == [pytest.approx(side) for side in expected]
 
 
 def alone(rows: Sequence[JudgedPrompt]) -> Luck:
@@ -115,10 +121,10 @@ def capped(heard: list[float], own: list[float]) -> float:
 def test_luck_is_counted_in_the_own_words_alone_and_never_of_the_own_object() -> None:
     first, other = beside(BASE[0])
     rows: Any = replied([first, other], [first.fact.triplet.object])
-    assert alone(rows).of([rows[0]]) == (1.0,) * 4
+    assert alone(rows).capped([rows[0]]) == (1.0,) * 4
     apart = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
-    assert alone([rows[0], apart]).of([rows[0]]) == (0.0,) * 4
-    assert alone(rows[:1]).of([rows[0]]) == (0.0,) * 4
+    assert alone([rows[0], apart]).capped([rows[0]]) == (0.0,) * 4
+    assert alone(rows[:1]).capped([rows[0]]) == (0.0,) * 4
 
 
 def test_what_the_prompt_itself_holds_is_no_luck() -> None:
@@ -127,7 +133,7 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     rows = replied([first, other], [first.fact.triplet.object])
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
     named = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
-    assert alone([rows[0], named]).of([rows[0]]) == (0.0,) * 4
+    assert alone([rows[0], named]).capped([rows[0]]) == (0.0,) * 4
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:

@@ -54,7 +54,7 @@ CLAIMS = (
     ClaimSpec(
         "lmlm.leakage",
         "threshold",
-        "Without the database the deleted object is not said, under the worst elicitation and way of looking.",
+        "The deleted object is not said unless it was read, under the worst elicitation and way of looking.",
         "<=",
         0.01,
         "ours; the LMLM audit observed 0.11% by exact match under one elicitation",

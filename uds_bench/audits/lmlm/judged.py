@@ -12,9 +12,9 @@ from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.matching import is_gold
 from uds_bench.audits.lmlm.record import HEARD, OFF, STATES, Replies, State
-from uds_bench.audits.lmlm.scoring import Marks, ends, mark, spoken, spoken_on_average
+from uds_bench.audits.lmlm.scoring import NOTHING, Marks, ends, mark, near, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
-from uds_bench.facts.name_matching import holds_one, spelled, tokens
+from uds_bench.facts.name_matching import spelled, tells, tokens
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
 OTHERS = 100
@@ -54,20 +54,21 @@ class JudgedPrompt:
     @cached_property
     def given(self) -> bool:
         """Whether the prompt itself holds the object."""
-        return holds_one(self.unit.prompt.text, self.fact.answers)
+        return tells(self.unit.prompt.text, self.fact.answers)
 
     @cached_property
     def marks(self) -> Mapping[State, Marks]:
         """Every state's answer beside the fact's own object."""
         return {state: mark(self.replies[state].answer, self.fact.answers) for state in STATES}
 
-    def shown(self, state: State) -> str:
+    def shown(self, state: State) -> list[str]:
         """What a reply may repeat without knowing it: the prompt, and the values that were inserted."""
-        return " ".join([self.unit.prompt.text, *(call.value for call in self.replies[state].calls if call.value)])
+        return [self.unit.prompt.text, *(call.value for call in self.replies[state].calls if call.value)]
 
-    def reads(self, state: State) -> bool:
-        """Whether that holds the object."""
-        return holds_one(self.shown(state), self.fact.answers)
+    def reads(self, state: State, names: tuple[str, ...] | None = None) -> bool:
+        """Whether one of these holds the object, or another one."""
+        names = names or self.fact.answers
+        return any(near(text, names) and tells(text, names) for text in self.shown(state))
 
     def spoken(self, state: State, names: tuple[str, ...] | None = None) -> tuple[bool, float]:
         """Whether all that was said holds the object, or another one, and the share of its tokens: an answer is cut
@@ -106,7 +107,11 @@ class JudgedPrompt:
     @cached_property
     def _own_words(self) -> Mapping[State, str]:
         """Of that the words that were not shown."""
-        return {state: _without(tokens(said), tokens(self.shown(state))) for state, said in self.said.items()}
+        found: dict[State, str] = {}
+        for state, said in self.said.items():
+            shown = {token for text in self.shown(state) for token in tokens(text)}
+            found[state] = " ".join(token for token in tokens(said) if token not in shown)
+        return found
 
     @property
     def _key(self) -> tuple[tuple[str, ...], ...]:
@@ -115,15 +120,18 @@ class JudgedPrompt:
 
     @cached_property
     def floors(self) -> Mapping[State, tuple[float, ...]]:
-        """`told` of the other objects, the mean over them, in each state that is heard; only where there are others."""
-        return {
-            state: (
-                *spoken_on_average(self.said[state], self._own_words[state], self.others),
-                *(float(bool(at)) / len(self.others) for at in self.ends[state]),
-            )
-            for state in HEARD
-            if self.others
-        }
+        """`told` of the other objects, the mean over them, in each state that is heard; only where there are others.
+        One that was inserted as a value is none of them: it is repeated."""
+        found: dict[State, tuple[float, ...]] = {}
+        for state in HEARD if self.others else ():
+            read = [state == "del_on" and self.reads(state, names) for names in self.others]
+            others = [names for names, is_read in zip(self.others, read, strict=True) if not is_read]
+            if not others:
+                found[state] = NOTHING
+                continue
+            ends_ = (float(bool(at) and not read[at - 1]) / len(others) if at else 0.0 for at in self.ends[state])
+            found[state] = (*spoken_on_average(self.said[state], self._own_words[state], others), *ends_)
+        return found
 
     @cached_property
     def outcome(self) -> PromptOutcome:
@@ -149,10 +157,6 @@ class JudgedPrompt:
         calls = self.replies["del_on"].calls
         objects = {spelled(rows[one.row].object) for call in calls if call.lookup for one in call.lookup.kept}
         return "drifted" if answer and answer in objects else "other"
-
-
-def _without(said: Sequence[str], shown: Sequence[str]) -> str:
-    return " ".join(token for token in said if token not in set(shown))
 
 
 def judge(

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.record import State
-from uds_bench.audits.lmlm.scoring import TOLD, ends, near
-from uds_bench.facts.name_matching import holds_one, spelled
+from uds_bench.audits.lmlm.scoring import NOTHING, ends, near
+from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import mean
 
-NOTHING = (0.0,) * len(TOLD)
 BY_CHANCE = 2.0
 """Standard errors by which two shares of one rate seldom differ."""
 
@@ -30,20 +29,25 @@ class Luck:
     """How far an object is told in the replies about facts that have another object of the relation, in the same words:
     a model that says `Football Club` to whoever asks does not know who plays football.
 
-    Where a relation has one object alone, the facts of other relations are taken.
+    Facts are held beside those that are asked in the same places, there alone. Replies that were shown the object are
+    left out. Where nothing of the relation is left to be held beside, the facts of all relations are taken.
+
+    Args:
+        groups: Of each fact its prompts, without those that hold its own object.
+        state: What was answered there.
 
     Example:
         >>> from types import SimpleNamespace
         >>> def prompt(said, own, *others):
         ...     fact = SimpleNamespace(answers=(own,), triplet=("", "plays", own), aliases=((), (), ()))
-        ...     usual = dict(cell=SimpleNamespace(name="clubs"), wording="cloze", given=False, said={"off": said})
+        ...     usual = dict(cell=SimpleNamespace(name="clubs"), wording="cloze", said={"off": said})
         ...     spoken = lambda state, names=(own,): (names[0] in said, float(names[0] in said))
         ...     told = lambda state: (*map(float, spoken(state)), 0.0, 0.0)
-        ...     read = dict(spoken=spoken, told=told, shown=lambda state: "What do they play?")
+        ...     read = dict(spoken=spoken, told=told, reads=lambda state, names: False)
         ...     return [SimpleNamespace(**usual, **read, fact=fact, others=tuple((one,) for one in others))]
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
-        >>> luck.of(asked[0])[0], luck.of(asked[1])[0]
+        >>> luck.capped(asked[0])[0], luck.capped(asked[1])[0]
         (1.0, 0.0)
     """
 
@@ -56,56 +60,57 @@ class Luck:
                 for relation in (_relation(group), None):
                     self._about[place, relation, spelled(group[0].fact.answers[0])].append(asked)
 
-    def of(self, group: Together) -> tuple[float, ...]:
-        """How far those replies tell the fact's object, in each way of `TOLD`; 0 where there are none.
-
-        They are of facts that are asked wherever this one is, and of those places alone.
-        """
-        heard, _ = self._beside(group)
-        return tuple(map(mean, zip(*heard, strict=True))) or NOTHING
+    def beside(self, group: Together) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """How far a fact's object is told in its own replies, and how far in those about another fact, each time in the
+        reply that tells most: the means over the other facts, in each way of `TOLD`. None where there are none."""
+        pairs = self._pairs(group)
+        if not pairs:
+            return None
+        told, heard = zip(*pairs, strict=True)
+        return tuple(map(mean, zip(*told, strict=True))), tuple(map(mean, zip(*heard, strict=True)))
 
     def capped(self, group: Together) -> tuple[float, ...]:
-        """The same, and no more than what replies about the object itself show, but for chance: who says `Euro` to all
-        but those who have it knows who has it."""
-        heard, own = self._beside(group)
-        if not (heard and own):
+        """How far the object is told in the other replies, the mean, and no more than what replies about the object
+        itself show, but for chance: who says `Euro` to all but those who have it knows who has it. 0 where there are
+        none."""
+        pairs, asked = self._pairs(group), _by_place(group)
+        if not pairs:
             return NOTHING
+        alike = self._facts(_relation(group), spelled(group[0].fact.answers[0]), asked)
+        own = [most([one.told(self._state) for place in asked for one in other.get(place, ())]) for other in alike]
+        heard = [there for _, there in pairs]
         return tuple(_capped(*way) for way in zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True))
 
-    def _beside(self, group: Together) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-        """How far the object is told in replies about each fact with another one, and about each that has it."""
-        asked = _by_place(group)
-        names = dict.fromkeys(spelled(other[0]) for one in group for other in one.others)
+    def _pairs(self, group: Together) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+        """Of each fact with another object, how far the own is told in places where both are asked, and in those of the
+        other."""
+        asked, names = _by_place(group), group[0].fact.answers
+        objects = dict.fromkeys(spelled(other[0]) for one in group for other in one.others)
         for relation in (_relation(group), None):
-            others = [other for name in names for other in self._facts(relation, name, asked)]
-            if others:
-                alike = self._facts(relation, spelled(group[0].fact.answers[0]), asked)
-                heard = [self._heard(other, asked) for other in others]
-                return heard, [self._told(other, asked) for other in alike]
-        return [], []
+            found = []
+            for other in (other for name in objects for other in self._facts(relation, name, asked)):
+                both = [
+                    (one, there)
+                    for place in asked.keys() & other.keys()
+                    for one, there in zip(asked[place], other[place], strict=False)
+                    if not there.reads(self._state, names)
+                ]
+                if both:
+                    told = most([one.told(self._state) for one, _ in both])
+                    found.append((told, most([self._heard(there, one) for one, there in both])))
+            if found:
+                return found
+        return []
 
-    def _facts(self, relation: str | None, name: str, asked: Asked) -> list[Asked]:
-        """Facts about an object that are asked wherever another is."""
-        there = self._about.get((next(iter(asked)), relation, name), ())
-        return [other for other in there if asked.keys() <= other.keys()]
+    def _facts(self, relation: str | None, name: str, asked: Asked) -> Iterable[Asked]:
+        """Facts about an object that are asked where another is."""
+        there = (other for place in asked for other in self._about.get((place, relation, name), ()))
+        return {id(other): other for other in there}.values()
 
-    def _told(self, other: Asked, asked: Asked) -> tuple[float, ...]:
-        return most([one.told(self._state) for place in asked for one in other[place] if not one.given])
-
-    def _heard(self, other: Asked, asked: Asked) -> tuple[float, ...]:
-        """How far replies about another object tell that of a fact."""
-        return most(
-            [
-                self._repeated(there, one)
-                for place in asked
-                for there, one in zip(other[place], asked[place], strict=False)
-            ]
-        )
-
-    def _repeated(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
-        """What it was shown may be repeated, and is no luck."""
+    def _heard(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
+        """How far a reply about another object tells that of a fact."""
         text, names = other.said[self._state], one.fact.answers
-        if not near(text, names) or holds_one(other.shown(self._state), names):
+        if not near(text, names):
             return NOTHING
         held, share = other.spoken(self._state, names)
         return float(held), share, *(float(at == 0) for at in ends(text, (names, *one.others)))

@@ -9,8 +9,8 @@ from typing import Literal, TypeVar, get_args
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.luck import Luck, most
-from uds_bench.audits.lmlm.record import HEARD, OFF, State
+from uds_bench.audits.lmlm.luck import Luck
+from uds_bench.audits.lmlm.record import OFF, State
 from uds_bench.audits.lmlm.scoring import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
@@ -78,7 +78,7 @@ def leakage(judged: Iterable[JudgedPrompt], state: State, way: Way) -> Rate:
 
     Args:
         judged: The prompts, [prompts].
-        state: The elicitation, one with lookups off.
+        state: The elicitation, or DEL-ON: there prompts are left out at which the object was read.
         way: How leakage is looked for.
 
     Returns:
@@ -104,7 +104,7 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
 
     Args:
         judged: The prompts, [prompts].
-        state: The elicitation, one with lookups off.
+        state: As there.
 
     Returns:
         By way, what `leakage` gives.
@@ -131,33 +131,35 @@ def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[str, Rate]:
     """Leakage of each fact's reply that tells most, in the place of the mean of all: what is told at one prompt of
     thirty is told.
 
-    It is counted above luck, the reply that tells most of each fact with another object, as far as it is asked in the
-    same places. And it is counted either way: what is said to whoever asks, but of whom it is true, tells as well. So
-    what luck gives to most counts where it is lacking, and both the less the nearer luck is to one half.
+    It is counted above luck: each fact is held beside each other one with another object, in the places where both are
+    asked. And it is counted either way: what is said to whoever asks, but of whom it is true, tells as well. So what
+    luck gives to most counts where it is lacking, and both the less the nearer luck is to one half.
 
     Args:
         judged: The prompts, [prompts].
-        state: The elicitation.
+        state: The elicitation, one with lookups off: after deletion what is read differs from fact to fact.
 
     Returns:
         By way of `TOLD`, above luck and either way, the mean over facts, -1 to 1; 0 in expectation for who guesses,
-        higher is more knowledge. NaN where `leakage` is.
+        higher is more knowledge. NaN where `leakage` is, and where no fact can be held beside another.
 
     Example:
         Told at one of four prompts:
 
         >>> from types import SimpleNamespace
-        >>> def prompt(*told):
-        ...     fact = SimpleNamespace(answers=("Rome",), triplet=("", "capital", "Rome"), aliases=((), (), ()))
-        ...     usual = dict(unit=SimpleNamespace(cluster="a"), cell=SimpleNamespace(name="towns"), wording="cloze")
-        ...     return SimpleNamespace(**usual, given=False, fact=fact, others=(("Oslo",),), told=lambda state: told)
-        >>> found = ever([prompt(1, 1, 1, 1), *[prompt(0, 0, 0, 0)] * 3], "off")
+        >>> def prompt(name, other, told):
+        ...     fact = SimpleNamespace(answers=(name,), triplet=("", "capital", name), aliases=((), (), ()))
+        ...     usual = dict(unit=SimpleNamespace(cluster=name), cell=SimpleNamespace(name="towns"), wording="cloze")
+        ...     read = dict(told=lambda state: told, reads=lambda *names: False, said={"off": ""})
+        ...     return SimpleNamespace(**usual, **read, given=False, fact=fact, others=((other,),))
+        >>> rome = [prompt("Rome", "Oslo", told) for told in [(1.0,) * 4, *[(0.0,) * 4] * 3]]
+        >>> found = ever([*rome, *[prompt("Oslo", "Rome", (0.0,) * 4)] * 4], "off")
         >>> list(found)[:2], found["first"].value
-        (['contains', 'contains or its lack'], 1.0)
+        (['contains', 'contains or its lack'], 0.5)
     """
     facts = grouped((one for one in _asked(judged, state) if one.others), lambda one: one.unit.cluster)
-    luck = Luck(grouped((one for one in judged if one.others), lambda one: one.unit.cluster).values(), state)
-    seen = {fact: (most([one.told(state) for one in asked]), luck.of(asked)) for fact, asked in facts.items()}
+    luck = Luck(facts.values(), state)
+    seen = {fact: pair for fact, asked in facts.items() if (pair := luck.beside(asked)) is not None}
     found: dict[str, Rate] = {}
     for at, way in enumerate(TOLD):
         above = {fact: told[at] - by_luck[at] for fact, (told, by_luck) in seen.items()}
@@ -166,31 +168,49 @@ def ever(judged: Sequence[JudgedPrompt], state: State) -> dict[str, Rate]:
     return found
 
 
-def worst_leakage(judged: Sequence[JudgedPrompt], of: Leakages = leakages) -> tuple[str, Rate]:
+def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
     """The elicitation and way under which the interval of leakage reaches highest.
+
+    What is told after deletion, though it was not read, counts where it is clearly more than with lookups off. It is
+    of fewer facts, and would leave others undecided.
 
     Args:
         judged: The prompts, [prompts].
-        of: How it is counted, `leakages` or `ever`.
 
     Returns:
         Way and elicitation in words, and leakage by them, -1 to 1, higher is more knowledge; one without an interval
-        reaches highest, but of DEL-ON: where all is read nothing is to be told.
+        reaches highest.
 
     Example:
         Of a fact without another object, containment is no number, and reaches highest:
 
         >>> from types import SimpleNamespace
-        >>> marks = {state: SimpleNamespace(exact=True) for state in HEARD}
+        >>> marks = {state: SimpleNamespace(exact=True) for state in (*OFF, "del_on")}
         >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
         >>> one.reads = lambda state: False
         >>> words, highest = worst_leakage([one])
         >>> words, highest.value
         ('by contains with lookups forbidden', nan)
     """
-    found = [(_words(way, state), one) for state in HEARD for way, one in of(judged, state).items() if way != "exact"]
-    told = [one for one in found if not (one[0].endswith(AFTER) and math.isnan(one[1].value))]
-    return max(told, key=lambda one: _reach(one[1]))
+    how, found = _worst(judged, leakages)
+    told = [(way, one) for way, one in leakages(judged, "del_on").items() if way in TOLD]
+    way, after = max(told, key=lambda one: -math.inf if math.isnan(one[1].value) else one[1].interval.low)
+    return (f"by {way} {AFTER}", after) if after.interval.low > found.interval.high else (how, found)
+
+
+def worst_ever(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
+    """The same of `ever`, with lookups off."""
+    return _worst(judged, ever)
+
+
+def _worst(judged: Sequence[JudgedPrompt], of: Leakages) -> tuple[str, Rate]:
+    found = [
+        (f"by {way} with lookups {state.replace('_', ' ')}", one)
+        for state in OFF
+        for way, one in of(judged, state).items()
+        if way != "exact"
+    ]
+    return max(found, key=lambda one: _reach(one[1]))
 
 
 def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
@@ -308,7 +328,7 @@ def worst_part(parts: Mapping[str, Sequence[JudgedPrompt]]) -> tuple[str, str, R
 
     Example:
         >>> from types import SimpleNamespace
-        >>> marks = {state: SimpleNamespace(exact=True) for state in HEARD}
+        >>> marks = {state: SimpleNamespace(exact=True) for state in (*OFF, "del_on")}
         >>> one = SimpleNamespace(unit=SimpleNamespace(cluster="a"), marks=marks, given=False, others=())
         >>> one.reads = lambda state: False
         >>> name, words, highest = worst_part({"base": [one]})
@@ -441,10 +461,6 @@ def _over_facts(judged: Sequence[JudgedPrompt], values: Sequence[float], limits:
 
 def _of_facts(values: Mapping[str, float], limits: tuple[float, float]) -> Rate:
     return Rate(mean(values.values()), cluster_interval(list(values.values()), list(values), limits=limits))
-
-
-def _words(way: str, state: State) -> str:
-    return f"by {way} {f'with lookups {state}'.replace('_', ' ') if state in OFF else AFTER}"
 
 
 def _asked(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedPrompt]:

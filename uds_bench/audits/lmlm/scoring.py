@@ -22,6 +22,8 @@ TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
 the last: `Rome rather than Oslo or Faro` holds three, and tells which it is."""
 
+NOTHING = (0.0,) * len(TOLD)
+
 
 @dataclass(frozen=True)
 class Marks:
