@@ -77,7 +77,7 @@ class LookupDecoder:
     ) -> list[Generation]:
         """Replies to prompts of token ids.
 
-        `respond` gives the values. None lets the model complete the first value itself. It may not leave it empty, as
+        `respond` gives the values. None lets the model complete the first value itself. It may not end it at once, as
         silence shows nothing, and not ask again: one that was never left alone with a value would only ask for ever.
         `forbidden`: markup is never said.
         """
