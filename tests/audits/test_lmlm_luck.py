@@ -63,7 +63,7 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
         heard = [told(other, one) for other in near]
         own = [other.told("forbidden") for other in alike]
         expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
-        assert luck.capped([one]) == pytest.approx(expected)
+        assert luck.capped(one) == pytest.approx(expected)
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=3, max_size=11), st.integers(0, 9), st.integers(2, 4))
@@ -121,10 +121,10 @@ def capped(heard: list[float], own: list[float]) -> float:
 def test_luck_is_counted_in_the_own_words_alone_and_never_of_the_own_object() -> None:
     first, other = beside(BASE[0])
     rows: Any = replied([first, other], [first.fact.triplet.object])
-    assert alone(rows).capped([rows[0]]) == (1.0,) * 4
+    assert alone(rows).capped(rows[0]) == (1.0,) * 4
     apart = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
-    assert alone([rows[0], apart]).capped([rows[0]]) == (0.0,) * 4
-    assert alone(rows[:1]).capped([rows[0]]) == (0.0,) * 4
+    assert alone([rows[0], apart]).capped(rows[0]) == (0.0,) * 4
+    assert alone(rows[:1]).capped(rows[0]) == (0.0,) * 4
 
 
 def test_what_the_prompt_itself_holds_is_no_luck() -> None:
@@ -133,7 +133,7 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     rows = replied([first, other], [first.fact.triplet.object])
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
     named = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
-    assert alone([rows[0], named]).capped([rows[0]]) == (0.0,) * 4
+    assert alone([rows[0], named]).capped(rows[0]) == (0.0,) * 4
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
@@ -141,7 +141,7 @@ def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
     rows = _of_two(400, lambda own: "maybe Faro" if own == "Oslo" else "who knows")
     luck = alone(rows)
     about_faro = next(one for one in rows if one.fact.triplet.object == "Faro")
-    assert 0 < luck.capped([about_faro])[0] < 0.2, "one in two says it, and none of those who have it"
+    assert 0 < luck.capped(about_faro)[0] < 0.2, "one in two says it, and none of those who have it"
 
 
 def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:

@@ -47,7 +47,7 @@ class Luck:
         ...     return [SimpleNamespace(**usual, **read, fact=fact, others=tuple((one,) for one in others))]
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
         >>> luck = Luck(asked, "off")
-        >>> luck.capped(asked[0])[0], luck.capped(asked[1])[0]
+        >>> luck.capped(*asked[0])[0], luck.capped(*asked[1])[0]
         (1.0, 0.0)
     """
 
@@ -57,7 +57,7 @@ class Luck:
         for group in groups:
             asked = _by_place(group)
             for place in asked:
-                for relation in (_relation(group), None):
+                for relation in (_relation(group[0]), None):
                     self._about[place, relation, spelled(group[0].fact.answers[0])].append(asked)
 
     def beside(self, group: Together) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -69,57 +69,65 @@ class Luck:
         told, heard = zip(*pairs, strict=True)
         return tuple(map(mean, zip(*told, strict=True))), tuple(map(mean, zip(*heard, strict=True)))
 
-    def capped(self, group: Together) -> tuple[float, ...]:
-        """How far the object is told in the other replies, the mean, and no more than what replies about the object
-        itself show, but for chance: who says `Euro` to all but those who have it knows who has it. 0 where there are
-        none."""
-        pairs, asked = self._pairs(group), _by_place(group)
-        if not pairs:
-            return NOTHING
-        alike = self._facts(_relation(group), spelled(group[0].fact.answers[0]), asked)
-        own = [most([one.told(self._state) for place in asked for one in other.get(place, ())]) for other in alike]
-        heard = [there for _, there in pairs]
-        return tuple(_capped(*way) for way in zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True))
+    def capped(self, one: JudgedPrompt) -> tuple[float, ...]:
+        """How far the object is told in the replies about other ones, the mean, and no more than what those about the
+        object itself show, but for chance: who says `Euro` to all but those who have it knows who has it. 0 where there
+        are none."""
+        place = _place(one)
+        for relation in (_relation(one), None):
+            there = (other for name in _objects(one) for other in self._about.get((place, relation, name), ()))
+            heard = [told for asked in there for other in asked[place] if (told := self._heard(other, one)) is not None]
+            if heard:
+                alike = self._about[place, relation, spelled(one.fact.answers[0])]
+                own = [other.told(self._state) for asked in alike for other in asked[place]]
+                ways = zip(zip(*heard, strict=True), zip(*own, strict=True), strict=True)
+                return tuple(_capped(*way) for way in ways) if own else NOTHING
+        return NOTHING
 
     def _pairs(self, group: Together) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
         """Of each fact with another object, how far the own is told in places where both are asked, and in those of the
         other."""
-        asked, names = _by_place(group), group[0].fact.answers
-        objects = dict.fromkeys(spelled(other[0]) for one in group for other in one.others)
-        for relation in (_relation(group), None):
+        asked, objects = _by_place(group), dict.fromkeys(name for one in group for name in _objects(one))
+        for relation in (_relation(group[0]), None):
+            there = (
+                other for place in asked for name in objects for other in self._about.get((place, relation, name), ())
+            )
             found = []
-            for other in (other for name in objects for other in self._facts(relation, name, asked)):
+            for other in {id(other): other for other in there}.values():
                 both = [
-                    (one, there)
+                    (one.told(self._state), heard)
                     for place in asked.keys() & other.keys()
-                    for one, there in zip(asked[place], other[place], strict=False)
-                    if not there.reads(self._state, names)
+                    for one, answered in zip(asked[place], other[place], strict=False)
+                    if (heard := self._heard(answered, one)) is not None
                 ]
                 if both:
-                    told = most([one.told(self._state) for one, _ in both])
-                    found.append((told, most([self._heard(there, one) for one, there in both])))
+                    found.append((most([told for told, _ in both]), most([heard for _, heard in both])))
             if found:
                 return found
         return []
 
-    def _facts(self, relation: str | None, name: str, asked: Asked) -> Iterable[Asked]:
-        """Facts about an object that are asked where another is."""
-        there = (other for place in asked for other in self._about.get((place, relation, name), ()))
-        return {id(other): other for other in there}.values()
-
-    def _heard(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
-        """How far a reply about another object tells that of a fact."""
+    def _heard(self, other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...] | None:
+        """How far a reply about another object tells that of a fact; None where it repeats what it was shown."""
         text, names = other.said[self._state], one.fact.answers
         if not near(text, names):
             return NOTHING
+        if other.reads(self._state, names):
+            return None
         held, share = other.spoken(self._state, names)
         return float(held), share, *(float(at == 0) for at in ends(text, (names, *one.others)))
 
 
-def _relation(group: Together) -> str:
+def _relation(one: JudgedPrompt) -> str:
     """What a relation goes by, the same for all of its aliases."""
-    fact = group[0].fact
-    return min(map(spelled, (fact.triplet[1], *fact.aliases[1])))
+    return min(map(spelled, (one.fact.triplet[1], *one.fact.aliases[1])))
+
+
+def _objects(one: JudgedPrompt) -> list[str]:
+    return [spelled(names[0]) for names in one.others]
+
+
+def _place(one: JudgedPrompt) -> Place:
+    return one.cell.name, one.wording
 
 
 def most(told: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
@@ -142,7 +150,7 @@ def most(told: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
 def _by_place(group: Together) -> Asked:
     found: dict[Place, list[JudgedPrompt]] = defaultdict(list)
     for one in group:
-        found[one.cell.name, one.wording].append(one)
+        found[_place(one)].append(one)
     return found
 
 

@@ -117,7 +117,7 @@ def leakages(judged: Iterable[JudgedPrompt], state: State) -> dict[Way, Rate]:
     found = {WAYS[0]: _over_facts(asked, [float(one.marks[state].exact) for one in asked], (0.0, 1.0))}
     floored = [one for one in asked if one.others]
     luck = Luck(([one] for one in floored), state)
-    floors = [map(max, one.floors[state], luck.capped([one])) for one in floored]
+    floors = [map(max, one.floors[state], luck.capped(one)) for one in floored]
     above = [
         [told - floor for told, floor in zip(one.told(state), own, strict=True)]
         for one, own in zip(floored, floors, strict=True)
