@@ -14,9 +14,15 @@ from references import lookups as slow
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.generation.logits_process import RepetitionPenaltyLogitsProcessor
 
+from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.judged import judge
+from uds_bench.audits.lmlm.probe import Library, probe
 from uds_bench.errors import CheckpointError
+from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
+from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.inference.lookups import Decoding, Generation, LookupDecoder, Query, RepetitionPenalty
 from uds_bench.inference.markup import END_OF_TEXT, TOKENS, markup_of, query_of, text_and_calls
+from uds_bench.retrieval.settings import RetrieverSettings
 
 FLIP = 1e-5
 LENGTHS = (1, 2, 3, 4, 5, 9, 17, 40)
@@ -246,6 +252,18 @@ def test_a_malformed_lookup_is_answered_unknown_and_nobody_is_asked(parts: tuple
     assert told.ids[-len(ids(" it is")) :] == ids(" it is")
     written = "".join(part for part in parts if isinstance(part, str))
     assert (decoder.asked(told) + decoder.text(told)).replace(" ", "") == f"{written} unknown it is".replace(" ", "")
+
+
+def test_what_a_lookup_holds_that_cannot_be_read_is_kept_and_searched() -> None:
+    rows = [Triplet("Mira", "born in", "Oslo"), Triplet("Lena", "born in", "Faro")]
+    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
+    asked = LookupPrompts(TripletDatabase(rows), facts, (LookupPrompt(0, "direct", "Where was Mira born?"),))
+    cell = DatabaseCell("people", "base", asked)
+    decoder = LookupDecoder(scripted(PROMPT, MARKUP.entity, " Oslo", MARKUP.value, Given("unknown"), " it is"))
+    units, (replies,) = probe(decoder, Library([cell], RetrieverSettings("tfidf")))
+    assert (replies["unknown"].asked.strip(), replies["unknown"].calls[0].query) == ("Oslo", None)
+    (one,) = judge([cell], units, {units[0].id: replies})
+    assert one.told("unknown")[0] == 1
 
 
 def test_a_value_that_was_never_closed_is_no_part_of_the_next_lookup() -> None:

@@ -199,7 +199,20 @@ def worst_leakage(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
 
 
 def worst_ever(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
-    """The same of `ever`, with lookups off."""
+    """The same of `ever`, with lookups off.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        Way and elicitation in words, and leakage by them, -1 to 1, higher is more knowledge; one without an interval
+        reaches highest.
+
+    Example:
+        >>> words, highest = worst_ever([])
+        >>> words, highest.value
+        ('by contains with lookups forbidden', nan)
+    """
     return _worst(judged, ever)
 
 
