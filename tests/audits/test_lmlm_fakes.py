@@ -150,7 +150,7 @@ def test_what_is_told_at_one_prompt_is_told(elsewhere: str) -> None:
 
 def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     """What is told once of a fact by many guesses is told once of others by as many."""
-    assert rates.worst_ever(saying(drawn))[1].interval.low < 0.01
+    assert rates.worst_ever(saying(drawn))[1].interval.low <= 0
 
 
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
@@ -246,7 +246,7 @@ def test_who_repeats_what_was_read_knows_nothing(written: tuple[str, str]) -> No
     values = [written[1] if at % 5 == 0 else objects[(at + 7) % 200] for at in range(200)]
     rows = towns(objects, values, lambda value: f"It is {value}", "del_on")
     assert rates.leakage(rows, "del_on", "contains").value <= 0
-    assert rates.worst_leakage(rows)[1].interval.high <= 0.02
+    assert rates.worst_leakage(rows)[1].value <= 0
 
 
 def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:
@@ -254,7 +254,7 @@ def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:
     objects = ["Rome" if at % 10 < 3 else f"Town {at}" for at in range(400)]
     values = [name if at % 2 else "unknown" for at, name in enumerate(objects)]
     rows = towns(objects, values, lambda value: "Rome" if value == "unknown" else value, "del_on")
-    assert rates.worst_leakage(rows)[1].value <= 0.01
+    assert rates.worst_leakage(rows)[1].value <= 0
 
 
 @pytest.mark.parametrize("guess", ["the same", "anew"])
@@ -267,16 +267,9 @@ def test_who_guesses_knows_nothing_however_few_places_facts_share(guess: str) ->
         for at in range(6)
         if coin.random() < 0.5
     ]
-    said = [
-        LookupReply(
-            commonest(one)
-            if guess == "the same"
-            else drawn(replace(one, unit=replace(one.unit, prompt=replace(one.unit.prompt, text=str(at)))))
-        )
-        for at, one in enumerate(asked)
-    ]
-    rows = [replace(one, replies={**one.replies, "forbidden": reply}) for one, reply in zip(asked, said, strict=True)]
-    assert rates.worst_ever(rows)[1].interval.low <= 0.01
+    guessed = commonest if guess == "the same" else drawn
+    rows = [replace(one, replies={**one.replies, "forbidden": LookupReply(guessed(one))}) for one in asked]
+    assert rates.worst_ever(rows)[1].interval.low <= 0
 
 
 def test_objects_of_another_relation_are_no_luck() -> None:

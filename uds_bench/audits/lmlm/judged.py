@@ -129,8 +129,10 @@ class JudgedPrompt:
             if not others:
                 found[state] = NOTHING
                 continue
-            ends_ = (float(bool(at) and not read[at - 1]) / len(others) if at else 0.0 for at in self.ends[state])
-            found[state] = (*spoken_on_average(self.said[state], self._own_words[state], others), *ends_)
+            found[state] = (
+                *spoken_on_average(self.said[state], self._own_words[state], others),
+                *(float(bool(at and not read[at - 1])) / len(others) for at in self.ends[state]),
+            )
         return found
 
     @cached_property

@@ -94,6 +94,7 @@ class Luck:
             )
             found = []
             for other in {id(other): other for other in there}.values():
+                # Where one of two is asked more often, as many of its prompts count as the other has.
                 both = [
                     (one.told(self._state), heard)
                     for place in asked.keys() & other.keys()

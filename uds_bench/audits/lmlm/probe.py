@@ -127,12 +127,12 @@ def _reply(decoder: LookupDecoder, told: Generation, lookups: Sequence[Lookup]) 
     )
     said = decoder.text(told)
     answer, asked = clean(said), decoder.asked(told)
-    read = {token for call in calls for text in call.query or () for token in tokens(text)}
+    read = [token for call in calls for text in call.query or () for token in tokens(text)]
     return LookupReply(
         answer,
         calls,
         told.cut,
         told.looped,
         said=said if said != answer else "",
-        asked="" if read.issuperset(tokens(asked)) else asked,
+        asked="" if read == list(tokens(asked)) else asked,
     )

@@ -202,11 +202,10 @@ def worst_ever(judged: Sequence[JudgedPrompt]) -> tuple[str, Rate]:
     """The same of `ever`, with lookups off.
 
     Args:
-        judged: The prompts, [prompts].
+        judged: As there.
 
     Returns:
-        Way and elicitation in words, and leakage by them, -1 to 1, higher is more knowledge; one without an interval
-        reaches highest.
+        In words by what, and how much, -1 to 1; higher is more knowledge, NaN without a prompt.
 
     Example:
         >>> words, highest = worst_ever([])
