@@ -18,12 +18,12 @@ from many_rows import rows_of
 from many_vectors import BLOCK, drawn, embedded
 
 from uds_bench.audits.lmlm import controls, rates, summary
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.evaluator import LmlmEvaluator
+from uds_bench.audits.lmlm.asking.probe import ask_perfectly
 from uds_bench.audits.lmlm.audit import LmlmAudit
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.databases import cells_of
-from uds_bench.audits.lmlm.evaluator import LmlmEvaluator
 from uds_bench.audits.lmlm.judged import judge
-from uds_bench.audits.lmlm.probe import ask_perfectly
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.facts.lookup_prompts import WORDINGS, LookupFact, LookupPrompt, LookupPrompts, write_prompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase, write_database

@@ -16,10 +16,10 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from hashing import HashingEncoder
 from test_patching import one_thread, take_turns
 
-from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
-from uds_bench.audits.lmlm.probe import Library, probe
-from uds_bench.audits.lmlm.record import STATES, State
-from uds_bench.audits.lmlm.scoring import clean
+from uds_bench.audits.lmlm.asking.answers import clean
+from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.probe import Library, probe
+from uds_bench.audits.lmlm.asking.record import STATES, State
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.facts.topology import embedded
 from uds_bench.inference.generation import BATCH

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uds_bench.audits.lmlm import controls, deletion_orders, rates
+from uds_bench.audits.lmlm.asking.deletion import EMBEDDING as CLOSER
+from uds_bench.audits.lmlm.asking.deletion import Policy
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.claims import EXCUSED
-from uds_bench.audits.lmlm.deletion import EMBEDDING as CLOSER
-from uds_bench.audits.lmlm.deletion import Policy
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES

@@ -8,10 +8,10 @@ from functools import cache
 
 from hashing import HashingEncoder
 
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.asking.record import STATES, LookupRecord, LookupReply, Replies
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase

@@ -13,13 +13,13 @@ from hashing import HashingEncoder
 from lmlm_by_hand import CELL, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.deletion import Policy
+from uds_bench.audits.lmlm.asking.evaluator import LmlmEvaluator, replies_of
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.asking.record import OFF, LookupReply
 from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
-from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import OFF, LookupReply
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase

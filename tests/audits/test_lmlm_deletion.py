@@ -12,9 +12,9 @@ from hashing import HashingEncoder
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uds_bench.audits.lmlm import deletion
-from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
-from uds_bench.audits.lmlm.matching import gold_rows, incomplete, is_gold, names_of
+from uds_bench.audits.lmlm.asking import deletion
+from uds_bench.audits.lmlm.asking.deletion import RADIUS, Deletion, Policy
+from uds_bench.audits.lmlm.asking.matching import gold_rows, incomplete, is_gold, names_of
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.topology import embedded

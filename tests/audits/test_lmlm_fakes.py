@@ -12,11 +12,11 @@ import pytest
 from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, rates
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.asking.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from lmlm_by_hand import CELL, FACTS, PROMPTS, ROWS, WRONG, by_hand, looked_up, perfectly, with_reply
 
 from uds_bench.audits.lmlm import controls, deletion_orders, rates
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.judged import judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import spelled
 from uds_bench.facts.triplets import Triplet, TripletDatabase

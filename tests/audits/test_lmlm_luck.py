@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from lmlm_by_hand import perfectly
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupReply
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.luck import Luck
-from uds_bench.audits.lmlm.record import OFF, STATES, LookupReply
-from uds_bench.audits.lmlm.scoring import ends, spoken
+from uds_bench.audits.lmlm.told import ends, spoken
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.facts.triplets import Triplet, TripletDatabase

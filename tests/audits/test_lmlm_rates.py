@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.audits.lmlm import rates
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
-from uds_bench.audits.lmlm.record import HEARD, OFF
 from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_rate_bound
 
 

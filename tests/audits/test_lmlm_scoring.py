@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.audits.lmlm.scoring import Marks, clean, mark, overlap
+from uds_bench.audits.lmlm.asking.answers import Marks, clean, mark, overlap
 from uds_bench.inference.markup import TOKENS
 
 WORDS = st.sampled_from(["Oslo", "oslo", "the", "sea", "3.14", "3", "co-op", "it's", "U.S.", ".us", "US", "!?", "St."])

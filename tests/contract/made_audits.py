@@ -18,8 +18,8 @@ from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import to_json
 from uds_bench.audits.association.section import AssociationAttacks
 from uds_bench.audits.bypass.finding import GapOutcome
+from uds_bench.audits.lmlm.asking.deletion import EMBEDDING
 from uds_bench.audits.lmlm.controls import alike_in_wording, right_in_one_wording
-from uds_bench.audits.lmlm.deletion import EMBEDDING
 from uds_bench.audits.localization.utility import Answer
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import faithfulness

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from uds_bench.audits.lmlm import controls, rates
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.retrieval.settings import RetrieverSettings
 

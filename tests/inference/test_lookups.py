@@ -14,9 +14,9 @@ from references import lookups as slow
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.generation.logits_process import RepetitionPenaltyLogitsProcessor
 
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.probe import Library, probe
 from uds_bench.audits.lmlm.judged import judge
-from uds_bench.audits.lmlm.probe import Library, probe
 from uds_bench.errors import CheckpointError
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase

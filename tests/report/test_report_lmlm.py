@@ -17,12 +17,12 @@ from made_reports import values_of
 
 from uds_bench.audits.lmlm import page as lmlm
 from uds_bench.audits.lmlm import summary
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.browser import browser
 from uds_bench.audits.lmlm.controls import knowing_all
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.part import LmlmPart, PromptTrace, ReportedRetriever
-from uds_bench.audits.lmlm.probe import Library, ask_perfectly
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.figures.bars import Stack, stacks

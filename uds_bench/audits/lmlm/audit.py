@@ -9,13 +9,13 @@ from typing import Any
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.lmlm import summary
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.deletion import Policy
+from uds_bench.audits.lmlm.asking.evaluator import LmlmEvaluator, replies_of
+from uds_bench.audits.lmlm.asking.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.databases import cells_of
-from uds_bench.audits.lmlm.deletion import Policy
-from uds_bench.audits.lmlm.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.part import LmlmPart, ReportedRetriever
-from uds_bench.audits.lmlm.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
 from uds_bench.retrieval.encoder import BLOCK

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.part import FoundRow, PromptTrace, ReportedCall, ReportedReply
-from uds_bench.audits.lmlm.record import State
 from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import element, folded, marked, sheet
 

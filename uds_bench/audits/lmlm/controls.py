@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from uds_bench.audits.lmlm.database_cell import DatabaseCell, clusters
-from uds_bench.audits.lmlm.deletion import Policy
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, clusters
+from uds_bench.audits.lmlm.asking.deletion import Policy
+from uds_bench.audits.lmlm.asking.matching import incomplete
+from uds_bench.audits.lmlm.asking.record import LookupReply, State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.matching import incomplete
-from uds_bench.audits.lmlm.record import LookupReply, State
 from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import Rate, cluster_interval, mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.facts.lookup_prompts import LookupPrompts, read_prompts

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from uds_bench.audits.lmlm.asking.answers import Marks, mark
+from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell
+from uds_bench.audits.lmlm.asking.matching import is_gold
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, Replies, State
 from uds_bench.audits.lmlm.attribution import PromptOutcome
-from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell
-from uds_bench.audits.lmlm.matching import is_gold
-from uds_bench.audits.lmlm.record import HEARD, OFF, STATES, Replies, State
-from uds_bench.audits.lmlm.scoring import NOTHING, Marks, ends, mark, near, spoken, spoken_on_average
+from uds_bench.audits.lmlm.told import NOTHING, ends, near, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
 from uds_bench.facts.name_matching import spelled, tells, tokens
 

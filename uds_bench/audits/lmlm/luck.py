@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.record import State
-from uds_bench.audits.lmlm.scoring import NOTHING, ends, near
+from uds_bench.audits.lmlm.told import NOTHING, ends, near
 from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import mean
 

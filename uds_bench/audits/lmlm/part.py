@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, get_args
 
 from pydantic import StrictBool
 
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, State
 from uds_bench.audits.lmlm.judged import Label
 from uds_bench.audits.lmlm.rates import WAYS, Way
-from uds_bench.audits.lmlm.record import OFF, STATES, State
 from uds_bench.claims.report_part import PERSONAL, Count, Each, Measurement, ReportedRate, ReportPart, ReportTable
 
 LABELS: tuple[Label, ...] = get_args(Label)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar, get_args
 
+from uds_bench.audits.lmlm.asking.record import OFF, State
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, GIVEN_SHARE, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.luck import Luck
-from uds_bench.audits.lmlm.record import OFF, State
-from uds_bench.audits.lmlm.scoring import TOLD
+from uds_bench.audits.lmlm.told import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
 
 K = TypeVar("K")

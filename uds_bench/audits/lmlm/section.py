@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from uds_bench.audits.lmlm.deletion import RADIUS, Policy
+from uds_bench.audits.lmlm.asking.deletion import RADIUS, Policy
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
@@ -50,7 +50,7 @@ class LmlmSection(Section):
     """`model`: the one that is judged, or `models` by name, of which `must_fail` are controls.
 
     `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
-    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `audits.lmlm.deletion`,
+    are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `asking.deletion`,
     with its `radius`. `transitive`: groups of aliases that share a name are one.
     """
 

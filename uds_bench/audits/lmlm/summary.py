@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, LookupReply
 from uds_bench.audits.lmlm.judged import JudgedPrompt, Label
 from uds_bench.audits.lmlm.part import (
     LABELS,
@@ -22,7 +23,6 @@ from uds_bench.audits.lmlm.part import (
     ReportedMcNemar,
     ReportedReply,
 )
-from uds_bench.audits.lmlm.record import OFF, STATES, LookupRecord, LookupReply
 from uds_bench.claims.report_part import ReportedRate
 from uds_bench.retrieval.retriever import Hit
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
-from uds_bench.audits.lmlm.probe import Library, encoder_for, probe
-from uds_bench.audits.lmlm.record import STATES, LookupReply, Replies
-from uds_bench.audits.lmlm.scoring import mark
+from uds_bench.audits.lmlm.asking.answers import mark
+from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.probe import Library, encoder_for, probe
+from uds_bench.audits.lmlm.asking.record import STATES, LookupReply, Replies
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.inference.lookups import Decoding, LookupDecoder
 from uds_bench.metrics.metric import FactValue, Measure, Measured

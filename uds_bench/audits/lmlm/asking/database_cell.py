@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from uds_bench.audits.lmlm.deletion import RADIUS, Deletion, Policy
-from uds_bench.audits.lmlm.matching import Names, gold_rows, names_of
+from uds_bench.audits.lmlm.asking.deletion import RADIUS, Deletion, Policy
+from uds_bench.audits.lmlm.asking.matching import Names, gold_rows, names_of
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.retrieval.encoder import Encoder
 from uds_bench.storage import content_key

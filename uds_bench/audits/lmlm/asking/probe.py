@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from uds_bench.audits.lmlm.database_cell import CellPrompt, DatabaseCell, every_prompt
-from uds_bench.audits.lmlm.deletion import EMBEDDING
-from uds_bench.audits.lmlm.record import STATES, LookupRecord, LookupReply, Replies, State
-from uds_bench.audits.lmlm.scoring import clean
+from uds_bench.audits.lmlm.asking.answers import clean
+from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell, every_prompt
+from uds_bench.audits.lmlm.asking.deletion import EMBEDDING
+from uds_bench.audits.lmlm.asking.record import STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.facts.name_matching import tokens
 from uds_bench.inference.lookups import UNKNOWN, Generation, LookupDecoder, Query
 from uds_bench.retrieval.encoder import Encoder, encoder_of
