@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from uds_bench.inference import polar
+from uds_bench.inference.basis_map import Map, PairMoments
 from uds_bench.inference.polar import nearest_orthogonal
 
 
@@ -58,3 +59,19 @@ def test_one_that_does_not_settle_goes_by_singular_values(monkeypatch: pytest.Mo
     monkeypatch.setattr(polar, "STEPS", 2)
     matrix = made(30, 1e-6)
     assert torch.equal(nearest_orthogonal(matrix)[0], by_singular_values(matrix))
+
+
+def test_a_map_that_few_positions_leave_open_takes_no_singular_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does to what was seen what the nearest map does, and says at least how many directions are open."""
+    width, positions = 24, 10
+    draw = torch.Generator().manual_seed(1)
+    x = torch.randn(1, positions, width, generator=draw, dtype=torch.float64)
+    y = x @ made(width, 1.0) + 0.1 * torch.randn(1, positions, width, generator=draw, dtype=torch.float64)
+    seen = PairMoments.of(x, y)
+    xx, yy, xy = seen.about(seen.x / positions, seen.y / positions)
+    nearest, left_open = nearest_orthogonal(xy[0])
+    monkeypatch.setattr(polar, "_by_singular_values", lambda *_: pytest.fail("it is open in any case"))
+    found = Map.fit(seen)
+    assert found.open == left_open == width + 1 - positions
+    centred, factor = x[0] - x[0].mean(0), (yy / xx).sqrt()
+    assert (centred @ found.turn[0] - factor * centred @ nearest).abs().max() < 1e-6

@@ -21,6 +21,8 @@ from uds_bench.inference.states import run_body
 from uds_bench.statistics import SEED
 
 HALVES = 2
+FILLED = 1e-9
+"""Share of a matrix's length: more than rounding, and less than any direction that a position fixes."""
 Align = Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
 """States [layers, facts, T, width] of the facts in these places of the set, in the full model's basis."""
 
@@ -62,7 +64,7 @@ class Map:
     """x -> (x - source) @ turn + target, a layer each; `turn` is orthogonal but for one factor a layer.
 
     `source`, `target`: [layers, width]; `turn`: [layers, width, width]. `open`: [layers], directions that the positions
-    leave open, 0 where there is one best map: fewer than the width and one more can fix none in the others.
+    leave open, 0 where there is one best map. Fewer positions than the width and one more leave so many open at least.
     """
 
     source: torch.Tensor
@@ -78,11 +80,13 @@ class Map:
         """
         x, y = found.x / found.count, found.y / found.count
         xx, yy, xy = found.about(x, y)
-        turns, still = [], []
+        turns, still, missing = [], [], max(0, x.shape[-1] + 1 - found.count)
         for one in xy:
-            turned, left_open = nearest_orthogonal(one.nan_to_num())
+            known = one.nan_to_num()
+            # A map that is open in any case is any that fits: the singular values of a wide one take minutes.
+            turned, left_open = nearest_orthogonal(_filled(known) if missing else known)
             turns.append(turned if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
-            still.append(left_open)
+            still.append(max(left_open, missing))
         return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
 
     def explained(self, found: PairMoments) -> NDArray[np.float64]:
@@ -98,6 +102,11 @@ class Map:
         """States [layers, facts, T, width] in the full model's basis."""
         moved = (states.double() - self.source[:, None, None]) @ self.turn[:, None] + self.target[:, None, None]
         return moved.to(states.dtype)
+
+
+def _filled(matrix: torch.Tensor) -> torch.Tensor:
+    """The matrix with a little of every direction in it."""
+    return matrix + FILLED * matrix.norm() * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
 
 
 @dataclass(frozen=True)
