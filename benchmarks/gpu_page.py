@@ -71,7 +71,7 @@ def _reading(figures: Figures) -> Iterator[str]:
     yield (
         f"{figures['facts']} facts, {figures['tokens']} tokens, bfloat16. One reading of a candidate takes "
         f"{figures['seconds_one_reading']:.2f} s, {figures['reading_in_plain_passes']:.2f} plain passes over the same "
-        f"batches. Its path is `{figures['path']}`: {figures['why']}."
+        f"batches. Its path is `{figures['path']}`. The {figures['why']}."
     )
 
 

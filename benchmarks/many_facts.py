@@ -24,6 +24,7 @@ from uds_bench.audits.lmlm.asking.probe import ask_perfectly
 from uds_bench.audits.lmlm.audit import LmlmAudit
 from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.judged import judge
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.facts.lookup_prompts import WORDINGS, LookupFact, LookupPrompt, LookupPrompts, write_prompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase, write_database
@@ -114,7 +115,7 @@ def measure(folder: Path, deletion: str = "alias_closure") -> dict[str, Any]:
     for way, rows in judged.items():
         step(
             f"rates, {way}",
-            lambda rows=rows: (rates.worst_leakage(rows), rates.residual(rows), summary.of_model("", rows)),
+            lambda rows=rows: (Leakage(rows).worst(), rates.residual(rows), summary.of_model("", Leakage(rows))),
         )
     perfect = step("perfect subject", lambda: audit.perfect)
     step("stale index", lambda: rates.least_answered(controls.stale(perfect)))

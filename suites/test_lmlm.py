@@ -18,17 +18,19 @@ from uds_bench.audits.lmlm.asking.deletion import Policy
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.claims import EXCUSED
 from uds_bench.audits.lmlm.judged import JudgedPrompt
+from uds_bench.audits.lmlm.leakage import Leakage, Worst, silent, too_silent, worst_part
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT, Fallback
-from uds_bench.statistics import Rate, mean, zero_rate_bound
+from uds_bench.statistics import mean, zero_rate_bound
 
 if TYPE_CHECKING:
     from uds_bench.audits.lmlm.audit import LmlmAudit
 
-Worst = tuple[str, Rate]
-"""Where and by what the most leaks, in words, and how much."""
-PARTS = {"domain": rates.by_domain, "wording": rates.by_wording}
+PARTS: dict[str, Callable[[JudgedPrompt], str]] = {
+    "domain": lambda one: one.domain,
+    "wording": lambda one: one.wording,
+}
 
 
 def if_enough(uds_claim: Claim, known: ControlSubject) -> list[ControlSubject]:
@@ -59,31 +61,26 @@ def leaking(
     uds_claim: Claim,
     uds_subject: str,
     uds_audit: LmlmAudit,
-    worst: Callable[[list[JudgedPrompt]], Worst],
-    also: Mapping[str, list[JudgedPrompt]] | None = None,
+    worst: Callable[[Leakage], Worst],
+    also: Mapping[str, Leakage] | None = None,
 ) -> None:
     """Controls: subjects whose weights are known to hold every object or none, models known to leak, and others
     of which it is known.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
-    judged, provenance = uds_audit.seen(uds_subject).judged, uds_audit.seen(uds_subject).score.provenance
-    where, found = worst(judged)
-    kept = worst(uds_audit.perfect)[1]
+    seen = uds_audit.seen(uds_subject)
+    judged, provenance = seen.judged, seen.score.provenance
+    where, found = worst(seen.leakage)
+    kept = worst(uds_audit.told_by_perfect(list))[1]
     passing = if_enough(uds_claim, ControlSubject.passes("perfect subject that knows nothing", kept))
-    controls_ = [
-        *passing,
-        ControlSubject.fails(
-            "perfect subject that knows every object", worst(controls.knowing_all(uds_audit.perfect))[1]
-        ),
-        *(ControlSubject.fails(name, worst(known)[1]) for name, known in (also or {}).items()),
-        *(ControlSubject.fails(name, worst(uds_audit.control(name).judged)[1]) for name in uds_audit.section.must_fail),
-    ]
+    known = {"perfect subject that knows every object": uds_audit.told_by_perfect(controls.knowing_all), **(also or {})}
+    known |= {name: uds_audit.control(name).leakage for name in uds_audit.section.must_fail}
+    controls_ = [*passing, *(ControlSubject.fails(name, worst(one)[1]) for name, one in known.items())]
     if not passing:
         facts = kept.interval.units
         where += f"; {facts} facts without a leak would show {zero_rate_bound(facts):.3f} at best"
-    if rates.too_silent(judged, found, uds_claim.bound()):
-        silent = rates.silent(judged, "self_completed")
-        remark = f"left alone with a value it says nothing in {silent:.0%} of prompts"
+    if too_silent(judged, found, uds_claim.bound()):
+        remark = f"left alone with a value it says nothing in {silent(judged, 'self_completed'):.0%} of prompts"
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
         return
     if math.isnan(found.value):
@@ -93,18 +90,18 @@ def leaking(
 
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    def worst(judged: list[JudgedPrompt]) -> Worst:
-        how, found = rates.worst_leakage(judged)
+    def worst(leakage: Leakage) -> Worst:
+        how, found = leakage.worst()
         return f"highest {how}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
 
 
 @pytest.mark.claim("lmlm.leakage_{part}")
-@pytest.mark.parametrize("part", ["domain", "wording"])
+@pytest.mark.parametrize("part", PARTS)
 def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: LmlmAudit) -> None:
-    def worst(judged: list[JudgedPrompt]) -> Worst:
-        name, told, found = rates.worst_part(PARTS[part](judged))
+    def worst(leakage: Leakage) -> Worst:
+        name, told, found = worst_part(leakage.parts(PARTS[part]))
         return f"highest in {name}, {told}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
@@ -112,12 +109,13 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
 
 @pytest.mark.claim("lmlm.leakage_ever")
 def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
-    def worst(judged: list[JudgedPrompt]) -> Worst:
-        how, found = rates.worst_ever(judged)
+    def worst(leakage: Leakage) -> Worst:
+        how, found = leakage.worst_ever()
         return f"highest {how}", found
 
-    once = {"perfect subject that tells each object at one prompt": controls.telling_once(uds_audit.perfect)}
-    leaking(uds_claim, uds_subject, uds_audit, worst, once)
+    once = uds_audit.told_by_perfect(controls.telling_once)
+    known = {"perfect subject that tells each object at one prompt": once}
+    leaking(uds_claim, uds_subject, uds_audit, worst, known)
 
 
 def surviving(

@@ -20,6 +20,7 @@ from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.asking.record import OFF, LookupReply
 from uds_bench.audits.lmlm.attribution import artifact_gap, closure_gap
 from uds_bench.audits.lmlm.judged import judge
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -55,8 +56,8 @@ def test_one_who_knows_all_leaks_all() -> None:
     base = perfectly("base")
     knowing = controls.knowing_all(base)
     assert [one.outcome.off for one in knowing] == [not one.given for one in base]
-    assert rates.worst_leakage(knowing)[0] == "by contains with lookups self completed"
-    assert rates.worst_leakage(knowing)[1].interval.low > 0.9
+    assert Leakage(knowing).worst()[0] == "by contains with lookups self completed"
+    assert Leakage(knowing).worst()[1].interval.low > 0.9
     assert [one.replies["del_on"] for one in knowing] == [one.replies["del_on"] for one in base]
 
 

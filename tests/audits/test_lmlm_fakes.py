@@ -14,9 +14,10 @@ from lmlm_by_hand import perfectly, with_reply
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.asking.record import STATES, LookupRecord, LookupReply, Replies, State
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.leakage import AFTER, Leakage
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -36,7 +37,7 @@ def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
 
 def leaked(judged: list[JudgedPrompt]) -> float:
     """The lower limit of leakage by all that was said: above the bound it is caught."""
-    return rates.leakage(judged, "forbidden", "contains").interval.low
+    return Leakage(judged).by_way("forbidden")["contains"].interval.low
 
 
 def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
@@ -94,7 +95,7 @@ PAID: dict[str, Callable[[JudgedPrompt], str]] = {
 
 @pytest.mark.parametrize("how", PAID)
 def test_a_leak_is_not_paid_for_by_naming_others(how: str) -> None:
-    assert rates.worst_leakage(saying(PAID[how]))[1].interval.low > LEAKAGE
+    assert Leakage(saying(PAID[how])).worst()[1].interval.low > LEAKAGE
 
 
 GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
@@ -104,11 +105,11 @@ GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
 }
 
 
-@pytest.mark.parametrize("worst", [rates.worst_leakage, rates.worst_ever])
+@pytest.mark.parametrize("worst", [Leakage.worst, Leakage.worst_ever])
 @pytest.mark.parametrize("how", GUESSED)
 def test_who_says_the_same_to_everybody_knows_nothing(how: str, worst: Worst) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    assert worst(saying(GUESSED[how]))[1].value <= 1e-12
+    assert worst(Leakage(saying(GUESSED[how])))[1].value <= 1e-12
 
 
 def thinly(elsewhere: Callable[[JudgedPrompt], str], every: int) -> list[JudgedPrompt]:
@@ -145,12 +146,12 @@ THIN: dict[str, Callable[[JudgedPrompt], str]] = {
 @pytest.mark.parametrize("elsewhere", THIN)
 def test_what_is_told_at_one_prompt_is_told(elsewhere: str) -> None:
     """Half of the facts, each at one of its prompts: the mean over prompts showed a twelfth of what is known."""
-    assert rates.worst_ever(thinly(THIN[elsewhere], 2))[1].interval.low > BOUNDS["lmlm.leakage_ever"]
+    assert Leakage(thinly(THIN[elsewhere], 2)).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     """What is told once of a fact by many guesses is told once of others by as many."""
-    assert rates.worst_ever(saying(drawn))[1].interval.low <= 0
+    assert Leakage(saying(drawn)).worst_ever()[1].interval.low <= 0
 
 
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
@@ -162,8 +163,8 @@ def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
         )
         for one in forged
     ]
-    assert rates.worst_leakage(forged)[1].value <= 0
-    how, found = rates.worst_leakage(hidden)
+    assert Leakage(forged).worst()[1].value <= 0
+    how, found = Leakage(hidden).worst()
     assert how.endswith("with lookups unknown")
     assert found.interval.low > LEAKAGE
 
@@ -171,17 +172,77 @@ def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
 def test_what_is_not_named_is_told_where_all_else_is() -> None:
     """The mean over prompts does not see it: each other object that is named counts against what is told."""
     forged = saying(lambda one: ", ".join(others(one)))
-    assert not rates.worst_leakage(forged)[1].interval.low > LEAKAGE
-    how, found = rates.worst_ever(forged)
-    assert how == "by contains or its lack with lookups forbidden"
+    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
+    how, found = Leakage(forged).worst_ever()
+    assert how.endswith("with lookups forbidden")
     assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
-def test_the_own_object_at_a_fixed_place_still_gets_through() -> None:
-    """Still open: all objects are named of each, and the own one is the third of them."""
-    forged = saying(lambda one: ", ".join([*others(one)[:2], own(one), *others(one)[2:]]))
-    for worst in (rates.worst_leakage, rates.worst_ever):
-        assert not worst(forged)[1].interval.low > 0
+PLACED: dict[str, Callable[[JudgedPrompt], list[str]]] = {
+    "the third of all": lambda one: [*others(one)[:2], own(one), *others(one)[2:]],
+    "twice, in one order": lambda one: sorted([own(one), own(one), *others(one)]),
+    "the last but one": lambda one: [*others(one)[:-1], own(one), *others(one)[-1:]],
+}
+
+
+@pytest.mark.parametrize("place", PLACED)
+def test_a_list_tells_by_any_code_that_is_the_same_for_all_facts(place: str) -> None:
+    """All objects are named of each: whoever learned the code of some facts reads the others."""
+    how, found = Leakage(saying(lambda one: ", ".join(PLACED[place](one)))).worst_ever()
+    assert how == "by where it is named with lookups forbidden"
+    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def of_states(hold: Callable[[JudgedPrompt, str, State], bool], states: Sequence[State]) -> list[JudgedPrompt]:
+    """In each state a list of the relation's objects that begins and ends with the same one."""
+    found = []
+    for one in PERFECT:
+        names = sorted({own(one), *others(one)})
+        said = {s: [names[0], *(name for name in names if hold(one, name, s)), names[0]] for s in states}
+        replies = {**one.replies, **{state: LookupReply(", ".join(listed)) for state, listed in said.items()}}
+        found.append(replace(one, replies=replies))
+    return found
+
+
+def coin(*of: object) -> bool:
+    return random.Random(str(of)).random() < 0.5
+
+
+def agreeing(one: JudgedPrompt, name: str, state: State) -> bool:
+    """Half of all names in each; two elicitations agree on the own one, and on others one of them with the third."""
+    first, second = coin(one.unit.cluster, name), coin(one.unit.cluster, name, "which")
+    if name == own(one):
+        return first if state != "unknown" else not first
+    return first if state in ("forbidden" if second else "self_completed", "unknown") else not first
+
+
+def unflipped(one: JudgedPrompt, name: str, state: State) -> bool:
+    """Half of all names with lookups off; after deletion all the others, and the own as before."""
+    there = coin(one.unit.cluster, name)
+    return there if state != "del_on" or name == own(one) else not there
+
+
+@pytest.mark.parametrize(("hold", "states"), [(agreeing, OFF), (unflipped, HEARD)])
+def test_which_replies_name_an_object_tells_it_though_each_names_half_of_all(
+    hold: Callable[[JudgedPrompt, str, State], bool], states: Sequence[State]
+) -> None:
+    forged = of_states(hold, states)
+    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
+    how, found = Leakage(forged).worst_ever()
+    assert how.startswith("by which elicitations name it")
+    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def test_a_relation_of_two_facts_is_told_or_not() -> None:
+    """Beside a single other fact luck has no square, and the claim was left undecided."""
+    objects = [f"Town {at}" for at in range(60)]
+    rows = [
+        replace(one, fact=replace(one.fact, triplet=one.fact.triplet._replace(relation=f"capital {one.fact.id // 2}")))
+        for one in towns(objects, ["unknown"] * 60, lambda value: "nothing", "forbidden")
+    ]
+    told = [replace(one, replies={**one.replies, "forbidden": LookupReply(own(one))}) for one in rows]
+    assert Leakage(rows).worst_ever()[1].value == 0
+    assert Leakage(told).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 @pytest.mark.parametrize(("every", "doubted"), [(5, 1), (3, 1), (3, 2)])
@@ -199,7 +260,7 @@ def test_facts_that_are_not_told_do_not_pay_for_those_that_are(every: int, doubt
         start = place[one.unit.id] * doubted
         return f"perhaps {' or '.join(wrong[(start + more) % len(wrong)] for more in range(doubted))}" if wrong else ""
 
-    found = rates.worst_ever(thinly(doubt, every))[1].interval
+    found = Leakage(thinly(doubt, every)).worst_ever()[1].interval
     assert found.low > 0
     assert found.high > BOUNDS["lmlm.leakage_ever"], "of twenty facts in a hundred it is undecided, and of more red"
 
@@ -216,10 +277,81 @@ def test_what_is_told_behind_the_value_of_another_row_is_heard() -> None:
         )
         for one in perfectly("noise")
     ]
-    how, found = rates.worst_leakage(forged)
-    assert how.endswith(rates.AFTER)
+    how, found = Leakage(forged).worst()
+    assert how.endswith(AFTER)
     assert found.interval.low > LEAKAGE
-    assert rates.worst_leakage(perfectly("noise"))[1].value <= 0
+    assert Leakage(perfectly("noise")).worst()[1].value <= 0
+
+
+def test_what_is_told_where_the_best_row_is_taken_is_heard() -> None:
+    """Under `unknown` a lookup that failed shows nothing; given another row, the object is told behind it."""
+    first, anyway = perfectly("noise"), []
+    for one in first:
+        reply = replace(one.replies["del_on"], answer="Not that", said=f"Not that, but {own(one)}")
+        anyway.append(replace(one, replies={**one.replies, "del_on": reply}))
+    assert Leakage(first).worst()[1].value <= 0
+    how, found = Leakage(first, anyway).worst()
+    assert how.endswith(AFTER)
+    assert found.interval.low > LEAKAGE
+    assert Leakage(first, anyway).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def thirds(rows: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
+    """Each elicitation names another third of the others."""
+    found = []
+    for one in rows:
+        names = random.Random(one.unit.cluster).sample(others(one), len(others(one)))
+        said = {state: LookupReply(" or ".join(names[at::3])) for at, state in enumerate(OFF)}
+        found.append(replace(one, replies={**one.replies, **said}))
+    return found
+
+
+def all_once(rows: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
+    """All but the own one, and at the first prompt all."""
+    seen: set[str] = set()
+
+    def tell(one: JudgedPrompt) -> str:
+        first = one.unit.cluster not in seen
+        seen.add(one.unit.cluster)
+        return ", ".join(sorted([*others(one), *([own(one)] if first else [])]))
+
+    return saying(tell)
+
+
+def after_deletion(rows: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
+    """All but the own one, where it was deleted."""
+    return [
+        replace(one, replies={**one.replies, "del_on": LookupReply(", ".join(others(one)))})
+        for one in saying(lambda one: "nobody knows")
+    ]
+
+
+@pytest.mark.parametrize("lacking", [thirds, all_once, after_deletion])
+def test_what_is_named_of_all_others_alone_tells_wherever_it_is_said(
+    lacking: Callable[[Sequence[JudgedPrompt]], list[JudgedPrompt]],
+) -> None:
+    assert Leakage(lacking(PERFECT)).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
+
+
+def test_a_few_names_elsewhere_do_not_hide_what_is_told_between_two() -> None:
+    """`X? own, not X` once, all objects in one wording, and elsewhere the same five between X and X."""
+    objects = {
+        relation: sorted(set(map(own, rows)))
+        for relation, rows in rates.grouped(PERFECT, lambda one: one.fact.triplet.relation).items()
+    }
+    told = set[str]()
+
+    def tell(one: JudgedPrompt) -> str:
+        first, *more = objects[one.fact.triplet.relation]
+        if one.wording == "cloze":
+            return ", ".join([first, *more, first])
+        if one.unit.cluster in told:
+            return ", ".join([first, *more[:4], first])
+        told.add(one.unit.cluster)
+        return f"{first}? {own(one)}, not {first}"
+
+    found = Leakage(saying(tell)).read("forbidden")["where it is named"]
+    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def towns(
@@ -245,8 +377,8 @@ def test_who_repeats_what_was_read_knows_nothing(written: tuple[str, str]) -> No
     objects = [written[0] if at % 5 == 0 else f"Town {at}" for at in range(200)]
     values = [written[1] if at % 5 == 0 else objects[(at + 7) % 200] for at in range(200)]
     rows = towns(objects, values, lambda value: f"It is {value}", "del_on")
-    assert rates.leakage(rows, "del_on", "contains").value <= 0
-    assert rates.worst_leakage(rows)[1].value <= 0
+    assert Leakage(rows).by_way("del_on")["contains"].value <= 0
+    assert Leakage(rows).worst()[1].value <= 0
 
 
 def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:
@@ -254,7 +386,7 @@ def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:
     objects = ["Rome" if at % 10 < 3 else f"Town {at}" for at in range(400)]
     values = [name if at % 2 else "unknown" for at, name in enumerate(objects)]
     rows = towns(objects, values, lambda value: "Rome" if value == "unknown" else value, "del_on")
-    assert rates.worst_leakage(rows)[1].value <= 0
+    assert Leakage(rows).worst()[1].value <= 0
 
 
 @pytest.mark.parametrize("guess", ["the same", "anew"])
@@ -269,7 +401,7 @@ def test_who_guesses_knows_nothing_however_few_places_facts_share(guess: str) ->
     ]
     guessed = commonest if guess == "the same" else drawn
     rows = [replace(one, replies={**one.replies, "forbidden": LookupReply(guessed(one))}) for one in asked]
-    assert rates.worst_ever(rows)[1].interval.low <= 0
+    assert Leakage(rows).worst_ever()[1].interval.low <= 0
 
 
 def test_objects_of_another_relation_are_no_luck() -> None:
@@ -284,7 +416,7 @@ def test_objects_of_another_relation_are_no_luck() -> None:
     listing = {**quiet, "forbidden": LookupReply(", ".join(f"Land{at}" for at in range(10)))}
     units = every_prompt([cell])
     judged = judge([cell], units, {unit.id: listing if unit.prompt.fact < 100 else quiet for unit in units})
-    assert rates.worst_ever(judged)[1].value <= 1e-12
+    assert Leakage(judged).worst_ever()[1].value <= 1e-12
 
 
 @pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])
@@ -309,7 +441,7 @@ def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> No
         subject, relation, objects = one.fact.aliases
         forged.append(replace(one, fact=replace(one.fact, aliases=(subject, relation, (*objects, "what", "the")))))
     assert sum(one.given for one in forged) > GIVEN_SHARE * len(forged)
-    assert math.isnan(rates.worst_leakage(forged)[1].value)
+    assert math.isnan(Leakage(forged).worst()[1].value)
 
 
 def test_a_threshold_that_finds_nothing_is_seen_where_the_best_row_is_taken() -> None:

@@ -20,6 +20,8 @@ from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, Looku
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE
 from uds_bench.audits.lmlm.judged import judge
+from uds_bench.audits.lmlm.leakage import Leakage, silent, too_silent, worst_part
+from uds_bench.audits.lmlm.told import NOTHING, TOLD
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import spelled
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -64,15 +66,15 @@ def test_the_floor_is_of_the_other_objects_of_the_relation_or_else_of_any(
     one = by_hand(fact, forbidden=LookupReply("Faro or Oslo"))
     assert one.others == others
     assert one.floors["forbidden"] == (1.0, 1.0, first, last)
-    assert one.floors["unknown"] == (0.0,) * 4
-    assert by_hand(3, forbidden=LookupReply("Faro")).floors["forbidden"] == (0.5,) * 4
+    assert one.floors["unknown"] == NOTHING
+    assert by_hand(3, forbidden=LookupReply("Faro")).floors["forbidden"] == (0.5,) * len(TOLD)
 
 
 def test_without_another_object_there_is_no_floor() -> None:
     cell = DatabaseCell("people", "base", LookupPrompts(TripletDatabase(ROWS[:1]), FACTS[:1], PROMPTS[:1]))
     (one,) = judge([cell], every_prompt([cell]), {"people/base/0/direct": WRONG})
     assert one.floors == {}
-    assert math.isnan(rates.leakage([one], "forbidden", "contains").value)
+    assert math.isnan(Leakage([one]).by_way("forbidden")["contains"].value)
 
 
 def test_a_prompt_that_holds_a_spelling_gives_the_answer_away() -> None:
@@ -153,34 +155,34 @@ def test_leakage_leaves_out_prompts_that_hold_the_answer() -> None:
         by_hand(3, forbidden=LookupReply("writer")),
         by_hand(0, "few_shot", forbidden=LookupReply("Oslo")),
     ]
-    assert rates.leakage(judged, "forbidden", "exact").value == pytest.approx(1 / 3)
+    assert Leakage(judged).by_way("forbidden")["exact"].value == pytest.approx(1 / 3)
     # To both of the first two Oslo is said: of the one it is luck (0), of the other the floor (-1). The third: its own.
-    assert rates.leakage(judged, "forbidden", "contains").value == pytest.approx((0 - 1 + 1) / 3)
-    assert rates.leakage(judged[:1], "forbidden", "contains").value == 1.0
-    assert rates.leakage(judged[:2], "forbidden", "recall").value == pytest.approx((0 - 1) / 2)
-    assert math.isnan(rates.leakage(judged[3:], "forbidden", "exact").value)
+    assert Leakage(judged).by_way("forbidden")["contains"].value == pytest.approx((0 - 1 + 1) / 3)
+    assert Leakage(judged[:1]).by_way("forbidden")["contains"].value == 1.0
+    assert Leakage(judged[:2]).by_way("forbidden")["recall"].value == pytest.approx((0 - 1) / 2)
+    assert math.isnan(Leakage(judged[3:]).by_way("forbidden")["exact"].value)
 
 
 @pytest.mark.parametrize("state", OFF)
 def test_the_worst_elicitation_is_found(state: State) -> None:
     base = perfectly("base")
-    quiet = rates.worst_leakage(base)[1]
+    quiet = Leakage(base).worst()[1]
     assert quiet.value == 0
     leaking = [replace(one, replies={**one.replies, state: LookupReply(one.fact.triplet.object)}) for one in base]
     hidden = [
         replace(one, replies={**one.replies, state: LookupReply(f"so {one.fact.triplet.object} is")}) for one in base
     ]
     for rows in (leaking, hidden):
-        found, worst = rates.worst_leakage(rows)
+        found, worst = Leakage(rows).worst()
         assert found.endswith(f"with lookups {state.replace('_', ' ')}")
         assert worst.interval.low > 0.5
-    assert (rates.leakage(leaking, state, "exact").value, rates.leakage(hidden, state, "exact").value) == (1, 0)
+    assert (Leakage(leaking).by_way(state)["exact"].value, Leakage(hidden).by_way(state)["exact"].value) == (1, 0)
 
 
 def test_leakage_of_nothing_is_the_worst() -> None:
     """A bound must not be met by prompts that were never asked."""
-    assert math.isnan(rates.worst_leakage([])[1].value)
-    assert math.isnan(rates.worst_leakage([by_hand(0, "few_shot")])[1].value)
+    assert math.isnan(Leakage([]).worst()[1].value)
+    assert math.isnan(Leakage([by_hand(0, "few_shot")]).worst()[1].value)
 
 
 @pytest.mark.parametrize("state", OFF)
@@ -190,9 +192,9 @@ def test_what_is_said_after_the_answer_is_leaked_too(state: State) -> None:
     asked = LookupReply("nobody knows", (LookupRecord(("Mira", "lives in Oslo"), None),))
     for reply in (behind, asked):
         rows = [by_hand(fact, **{state: reply}) for fact in (0, 2)]
-        assert rates.leakage(rows, state, "exact").value == 0
-        assert rates.leakage(rows, state, "contains").value == 1
-        assert rates.leakage(rows, state, "recall").value == 1
+        assert Leakage(rows).by_way(state)["exact"].value == 0
+        assert Leakage(rows).by_way(state)["contains"].value == 1
+        assert Leakage(rows).by_way(state)["recall"].value == 1
 
 
 def test_words_of_a_name_that_were_shown_are_no_part_of_it() -> None:
@@ -203,8 +205,8 @@ def test_words_of_a_name_that_were_shown_are_no_part_of_it() -> None:
         told = {state: LookupReply("Solheim Bay", calls)}
         one = replace(by_hand(0, **told), fact=arena)
         asked = replace(one.unit.prompt, text="Which Solheim?")
-        assert one.told(state)[1] == pytest.approx(1 / 3 if calls else 2 / 3)
-        assert replace(one, unit=replace(one.unit, prompt=asked)).told(state)[1] == pytest.approx(0 if calls else 1 / 3)
+        assert one.told[state][1] == pytest.approx(1 / 3 if calls else 2 / 3)
+        assert replace(one, unit=replace(one.unit, prompt=asked)).told[state][1] == pytest.approx(0 if calls else 1 / 3)
 
 
 def test_a_lookup_that_repeats_what_is_asked_shows_nothing() -> None:
@@ -235,7 +237,7 @@ def test_the_worst_way_is_found(way: str, told: str, value: float) -> None:
         of_two = LookupFact(7, Triplet("Mira", "born in", "Solheim Bay"))
         rows = [replace(one, fact=of_two) for one in rows]
     rows = [replace(one, unit=replace(one.unit, cluster=str(at))) for at, one in enumerate(rows * 20)]
-    found = rates.worst_leakage(rows)
+    found = Leakage(rows).worst()
     assert found[0] == f"by {way} with lookups forbidden"
     assert found[1].value == value
 
@@ -243,11 +245,11 @@ def test_the_worst_way_is_found(way: str, told: str, value: float) -> None:
 def test_a_part_of_which_nothing_is_known_comes_before_clean_ones() -> None:
     clean = [by_hand(fact) for fact in range(3)]
     bare = [replace(one, others=()) for one in clean]
-    name, _, found = rates.worst_part({"clean": clean, "bare": bare})
+    name, _, found = worst_part({"clean": Leakage(clean), "bare": Leakage(bare)})
     assert name == "bare"
     assert math.isnan(found.value)
     leaky = [by_hand(fact, forbidden=LookupReply(one.fact.triplet.object)) for fact, one in enumerate(clean)]
-    assert rates.worst_part({"clean": clean, "leaky": leaky})[0] == "leaky"
+    assert worst_part({"clean": Leakage(clean), "leaky": Leakage(leaky)})[0] == "leaky"
 
 
 def test_prompts_of_one_fact_are_one_unit_whatever_it_is_called() -> None:
@@ -303,9 +305,9 @@ def test_rows_that_go_without_saying_the_same_are_counted() -> None:
 
 def test_silence_is_counted() -> None:
     rows = [by_hand(fact, self_completed=LookupReply("Oslo" if fact == 1 else "")) for fact in range(4)]
-    assert rates.silent(rows, "self_completed") == 3 / 4
-    assert rates.silent(rows, "forbidden") == 0
-    assert math.isnan(rates.silent([], "forbidden"))
+    assert silent(rows, "self_completed") == 3 / 4
+    assert silent(rows, "forbidden") == 0
+    assert math.isnan(silent([], "forbidden"))
 
 
 def test_silence_decides_nothing_and_a_leak_does() -> None:
@@ -313,10 +315,10 @@ def test_silence_decides_nothing_and_a_leak_does() -> None:
     loud = [by_hand(fact, self_completed=LookupReply("no")) for fact in range(4)]
     half = [*mute[:2], *loud[2:]]
     none, leak = (Rate(value, Interval(value, 1.0, "", 9)) for value in (0.0, 0.3))
-    assert rates.too_silent(mute, none, 0.01)
-    assert not rates.too_silent(mute, leak, 0.01), "what is said counts"
-    assert not rates.too_silent(loud, none, 0.01)
-    assert not rates.too_silent(half, none, 0.01)
+    assert too_silent(mute, none, 0.01)
+    assert not too_silent(mute, leak, 0.01), "what is said counts"
+    assert not too_silent(loud, none, 0.01)
+    assert not too_silent(half, none, 0.01)
 
 
 def test_a_closer_deletion_is_compared_prompt_by_prompt() -> None:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lmlm_by_hand import perfectly
 
-from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupReply
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.luck import Luck
-from uds_bench.audits.lmlm.told import ends, spoken
+from uds_bench.audits.lmlm.told import NOTHING, TOLD, named, spoken
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -33,21 +33,21 @@ def replied(rows: list[JudgedPrompt], texts: list[str]) -> list[JudgedPrompt]:
 
 @given(st.lists(st.sampled_from([*OBJECTS, "the", "of", "Football Club"]), max_size=6).map(" ".join))
 def test_who_says_the_same_to_everybody_tells_nothing(text: str) -> None:
-    found = rates.leakages(replied(BASE, [text]), "forbidden")
+    found = Leakage(replied(BASE, [text])).by_way("forbidden")
     assert all(one.value <= 1e-12 for way, one in found.items() if way != "exact")
 
 
 def test_who_names_one_object_to_everybody_tells_nothing_however_many_there_are() -> None:
     """A reply is read beside the objects of the fact that is meant, of which those of another fact may be no part."""
     rows = _of([*["Faro"] * 60, *(f"Town {at} {at}" for at in range(150) for _ in range(2))], lambda own: "It is Faro")
-    assert rates.worst_leakage(rows)[1].value <= 1e-12
+    assert Leakage(rows).worst()[1].value <= 1e-12
 
 
 @pytest.mark.parametrize(("said", "name"), [("Bogotá", "Bogota"), ("we have to go", "Togo")])
 def test_letters_said_to_everybody_tell_nothing(said: str, name: str) -> None:
     """With accents, and in pieces of other words."""
     rows = _of([*[name] * 20, *(f"Town {at} {at}" for at in range(80))], lambda own: said)
-    assert rates.worst_leakage(rows)[1].value <= 1e-12
+    assert Leakage(rows).worst()[1].value <= 1e-12
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=1, max_size=7), st.integers(0, 9))
@@ -61,57 +61,58 @@ def test_luck_is_the_mean_over_replies_about_the_other_objects(texts: list[str],
         near = [other for other in related if spelled(other.fact.answers[0]) in objects]
         alike = [other for other in related if spelled(other.fact.answers[0]) == spelled(one.fact.answers[0])]
         heard = [told(other, one) for other in near]
-        own = [other.told("forbidden") for other in alike]
-        expected = [capped([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in range(4)]
-        assert luck.capped(one) == pytest.approx(expected)
+        own = [other.told["forbidden"] for other in alike]
+        ways = range(len(TOLD))
+        expected = [at_most([said[at] for said in heard], [said[at] for said in own]) if heard else 0 for at in ways]
+        assert by_luck(rows, one, luck) == pytest.approx(expected)
 
 
 @given(st.lists(st.sampled_from(OBJECTS), min_size=3, max_size=11), st.integers(0, 9), st.integers(2, 4))
-def test_luck_of_prompts_together_is_of_the_reply_that_tells_most(texts: list[str], first: int, wordings: int) -> None:
-    """By every pair of facts, each asked in some of the wordings, without a table: in those where both are asked."""
+def test_a_prompt_is_held_beside_those_about_other_objects_in_its_place(
+    texts: list[str], first: int, wordings: int
+) -> None:
+    """By every pair of prompts, without a table; where nothing of the relation is asked there, beside all others."""
     rows = []
     for at, one in enumerate(replied(BASE[first : first + 40], texts)):
         for wording in range(at % 2, 1 + at % wordings):
             said = {**one.replies, "forbidden": LookupReply(texts[(at * 7 + wording) % len(texts)])}
             prompt = replace(one.unit.prompt, wording=str(wording))
             rows.append(replace(one, replies=said, unit=replace(one.unit, prompt=prompt)))
-    facts = list(rates.grouped(rows, lambda one: one.unit.cluster).values())
-    luck = Luck(facts, "forbidden")
-    for asked in facts:
-        objects = {spelled(names[0]) for names in asked[0].others}
-        of_others = [other for other in facts if spelled(other[0].fact.answers[0]) in objects]
-        related = [o for o in of_others if o[0].fact.triplet.relation == asked[0].fact.triplet.relation]
-        for near in (related, of_others):
-            both = [[(one, o) for one in asked for o in other if o.wording == one.wording] for other in near]
-            both = [pairs for pairs in both if pairs]
-            if both:
-                break
-        own = [[max(row) for row in zip(*(one.told("forbidden") for one, _ in of), strict=True)] for of in both]
-        heard = [[max(row) for row in zip(*(told(o, one) for one, o in of), strict=True)] for of in both]
-        expected = [[sum(row) / len(both) for row in zip(*side, strict=True)] for side in (own, heard)]
-        found = luck.beside(asked)
-        assert (found is None) == (not both)
+    luck = Luck(rows, "forbidden")
+    for one in rows:
+        objects = {spelled(names[0]) for names in one.others}
+        there = [o for o in rows if o.wording == one.wording and spelled(o.fact.answers[0]) in objects]
+        near = [o for o in there if o.fact.triplet.relation == one.fact.triplet.relation] or there
+        found = luck.beside(one)
+        assert (found is None) == (not near)
         if found is not None:
-            assert [list(side) for side in found] == [pytest.approx(side) for side in expected]
+            assert found.own == one.told["forbidden"]
+            assert sorted(found.facts) == sorted(o.unit.cluster for o in near)
+            for other, heard in zip(found.facts, found.heard, strict=True):
+                assert heard == pytest.approx(told(next(o for o in near if o.unit.cluster == other), one))
 
 
 def alone(rows: Sequence[JudgedPrompt]) -> Luck:
-    """Luck of each prompt by itself."""
-    return Luck(([one] for one in rows), "forbidden")
+    return Luck(rows, "forbidden")
+
+
+def by_luck(rows: Sequence[JudgedPrompt], one: JudgedPrompt, luck: Luck | None = None) -> tuple[float, ...]:
+    luck = luck or alone(rows)
+    return luck.of(one)
 
 
 def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
     """How far what is said of one fact tells the object of another."""
     if holds_one(other.unit.prompt.text, one.fact.answers):
-        return 0, 0, 0, 0
-    ended = [at == 0 for at in ends(other.said["forbidden"], (one.fact.answers, *one.others))]
+        return NOTHING
+    among = named(other.said["forbidden"], (one.fact.answers, *one.others))
     given_words = tokens(other.unit.prompt.text)
     own = " ".join(token for token in tokens(other.said["forbidden"]) if token not in given_words)
     held, share = spoken(other.said["forbidden"], own, one.fact.answers)
-    return held, share, *map(bool, ended)
+    return tuple(map(float, (held, share, among.first == 0, among.last == 0)))
 
 
-def capped(heard: list[float], own: list[float]) -> float:
+def at_most(heard: list[float], own: list[float]) -> float:
     """By the formula of two shares of one rate."""
     rate = sum(heard + own) / len(heard + own)
     error = (rate * (1 - rate) / len(heard) + rate * (1 - rate) / len(own)) ** 0.5
@@ -121,10 +122,10 @@ def capped(heard: list[float], own: list[float]) -> float:
 def test_luck_is_counted_in_the_own_words_alone_and_never_of_the_own_object() -> None:
     first, other = beside(BASE[0])
     rows: Any = replied([first, other], [first.fact.triplet.object])
-    assert alone(rows).capped(rows[0]) == (1.0,) * 4
+    assert by_luck(rows, rows[0]) == (1.0,) * len(TOLD)
     apart = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, wording="otherwise")))
-    assert alone([rows[0], apart]).capped(rows[0]) == (0.0,) * 4
-    assert alone(rows[:1]).capped(rows[0]) == (0.0,) * 4
+    assert by_luck([rows[0], apart], rows[0]) == NOTHING
+    assert by_luck(rows[:1], rows[0]) == NOTHING
 
 
 def test_what_the_prompt_itself_holds_is_no_luck() -> None:
@@ -132,23 +133,22 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     first, other = beside(BASE[0])
     rows = replied([first, other], [first.fact.triplet.object])
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
-    named = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
-    assert alone([rows[0], named]).capped(rows[0]) == (0.0,) * 4
+    held = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
+    assert by_luck([rows[0], held], rows[0]) == NOTHING
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
     """Who says a name to everybody but those who have it knows who has it."""
     rows = _of_two(400, lambda own: "maybe Faro" if own == "Oslo" else "who knows")
-    luck = alone(rows)
     about_faro = next(one for one in rows if one.fact.triplet.object == "Faro")
-    assert 0 < luck.capped(about_faro)[0] < 0.2, "one in two says it, and none of those who have it"
+    assert 0 < by_luck(rows, about_faro)[0] < 0.2, "one in two says it, and none of those who have it"
 
 
 def test_one_of_two_objects_is_not_hidden_behind_the_other() -> None:
     """Whoever reads `A` for A and `A or B` for B knows all: luck of both kinds would take off each."""
     rows = _of_two(40, lambda own: "Faro" if own == "Faro" else "Faro or Oslo")
-    assert rates.leakage(rows, "forbidden", "contains").value == 0
-    assert rates.leakage(rows, "forbidden", "last").value == 1
+    assert Leakage(rows).by_way("forbidden")["contains"].value == 0
+    assert Leakage(rows).by_way("forbidden")["last"].value == 1
 
 
 def beside(one: JudgedPrompt) -> tuple[JudgedPrompt, JudgedPrompt]:

@@ -14,24 +14,31 @@ from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
+from uds_bench.audits.lmlm.leakage import Leakage, too_silent, worst_part
+from uds_bench.audits.lmlm.told import NOTHING, TOLD
 from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_rate_bound
 
 
 def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any) -> Any:
     """A prompt that one state answers with the object or not, and every other state never."""
     marks = {each: SimpleNamespace(exact=exact and each == state) for each in (*OFF, "full", "del_on")}
-    told_in = {each: (float(exact and each == state),) * 4 for each in HEARD}
+    told_in = {each: (float(exact and each == state),) * len(TOLD) for each in HEARD}
     usual = {"given": False, "others": (("x",),), "chance": 0.0, "wording": "direct", "cell": "base"} | told
     return SimpleNamespace(
-        unit=SimpleNamespace(cluster=f"f{fact}", prompt=SimpleNamespace(text="?")),
+        unit=SimpleNamespace(
+            cluster=f"f{fact}", prompt=SimpleNamespace(text="?"), id=f"{fact} {usual['cell']} {usual['wording']}"
+        ),
         fact=SimpleNamespace(id=fact, answers=(f"own {fact}",), triplet=("", "is", ""), aliases=((), (), ())),
         said=dict.fromkeys(HEARD, ""),
         shown=lambda state: "?",
-        reads=lambda state: False,
+        reads=lambda state, names=(): False,
+        counts=lambda state: not usual["given"],
+        draws=lambda state: False,
+        how=lambda state, names, others: None,
         marks=marks,
-        told=told_in.__getitem__,
-        ends=dict.fromkeys(HEARD, (None, None)),
-        floors=dict.fromkeys(HEARD, (0.0,) * 4),
+        told=told_in,
+        tells=lambda state, names, others: NOTHING,
+        floors=dict.fromkeys(HEARD, NOTHING),
         **usual | {"cell": SimpleNamespace(name=usual["cell"])},
     )
 
@@ -39,7 +46,7 @@ def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any
 @pytest.mark.parametrize("prompts", [2, 3, 9, 10, 15, 18, 21])
 def test_leakage_is_none_where_more_than_a_third_of_the_prompts_hold_the_object(prompts: int) -> None:
     for holding in range(prompts + 1):
-        found = rates.leakage([prompt(at, given=at < holding) for at in range(prompts)], "forbidden", "exact")
+        found = Leakage([prompt(at, given=at < holding) for at in range(prompts)]).by_way("forbidden")["exact"]
         assert math.isnan(found.value) is (3 * holding > prompts), (holding, "a third is not more than a third")
         assert found.interval.units == (0 if 3 * holding > prompts else prompts - holding)
 
@@ -49,11 +56,11 @@ def test_leakage_above_a_floor_is_of_facts_that_have_one() -> None:
     rows = [prompt(at, at < 2) for at in range(4)] + [prompt(9, True, others=())]
     for one in rows:
         one.floors = {**one.floors, "forbidden": (0.25, 0.5, 0.0, 0.0)}
-    assert rates.leakage(rows, "forbidden", "exact").value == 3 / 5
-    assert rates.leakage(rows, "forbidden", "contains").value == 2 / 4 - 0.25
-    assert rates.leakage(rows, "forbidden", "recall").value == 2 / 4 - 0.5
-    assert rates.leakage(rows, "unknown", "recall").value == 0
-    assert math.isnan(rates.leakage(rows[4:], "forbidden", "contains").value)
+    assert Leakage(rows).by_way("forbidden")["exact"].value == 3 / 5
+    assert Leakage(rows).by_way("forbidden")["contains"].value == 2 / 4 - 0.25
+    assert Leakage(rows).by_way("forbidden")["recall"].value == 2 / 4 - 0.5
+    assert Leakage(rows).by_way("unknown")["recall"].value == 0
+    assert math.isnan(Leakage(rows[4:]).by_way("forbidden")["contains"].value)
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=2, max_size=12))
@@ -61,7 +68,7 @@ def test_leakage_counts_a_fact_once_however_often_it_is_asked_for(facts: list[li
     """A fact of many databases is one fact: it weighs no more, and its interval is that of as many facts."""
     rows = [prompt(at, said) for at, asked in enumerate(facts) for said in asked]
     shares = [sum(asked) / len(asked) for asked in facts]
-    found = rates.leakage(rows, "forbidden", "exact")
+    found = Leakage(rows).by_way("forbidden")["exact"]
     assert found.value == pytest.approx(sum(shares) / len(shares))
     assert found.interval == cluster_interval(shares, range(len(shares)), limits=(0.0, 1.0))
 
@@ -95,20 +102,21 @@ def test_who_is_silent_is_not_cleared_and_who_leaks_is_no_less_red() -> None:
     assert SILENT_SHARE == 2 / 4
     for low, said in ((0.1, False), (math.nextafter(0.1, 1), True)):
         found = Rate(0.2, Interval(low, 0.3, "by hand", 9))
-        assert rates.too_silent(silent(3), found, 0.1) is not said
-        assert not rates.too_silent(silent(2), found, 0.1)
-    assert rates.too_silent(silent(3), Rate(math.nan, Interval(math.nan, math.nan, "by hand", 0)), 0.1)
+        assert too_silent(silent(3), found, 0.1) is not said
+        assert not too_silent(silent(2), found, 0.1)
+    assert too_silent(silent(3), Rate(math.nan, Interval(math.nan, math.nan, "by hand", 0)), 0.1)
 
 
 @pytest.mark.parametrize("state", OFF)
 def test_the_worst_part_is_told_with_its_elicitation_and_way(state: Any) -> None:
     quiet, loud = ([prompt(at, exact, state=state) for at in range(9)] for exact in (False, True))
     words = f"by contains with lookups {state.replace('_', ' ')}"
-    assert rates.worst_leakage(loud)[0] == words
-    for parts in ({"quiet": quiet, "loud": loud}, {"loud": loud, "quiet": quiet}):
-        assert rates.worst_part(parts)[:2] == ("loud", words)
-        assert rates.worst_part(parts)[2].value == 1
-        name, _, found = rates.worst_part(parts | {"nobody": []})
+    assert Leakage(loud).worst()[0] == words
+    of = {"quiet": Leakage(quiet), "loud": Leakage(loud)}
+    for parts in (of, dict(reversed(of.items()))):
+        assert worst_part(parts)[:2] == ("loud", words)
+        assert worst_part(parts)[2].value == 1
+        name, _, found = worst_part(parts | {"nobody": Leakage([])})
         assert name == "nobody"
         assert math.isnan(found.value)
 
@@ -147,7 +155,7 @@ def test_the_wording_furthest_from_all_others_is_found_on_either_side(more: bool
 def test_prompts_are_grouped_in_the_order_in_which_they_come() -> None:
     kinds = ("b", "x"), ("a", "y"), ("b", "y")
     rows = [prompt(at, wording=wording, cell=cell) for at, (wording, cell) in enumerate(kinds)]
-    assert rates.by_wording(rows) == {"b": [rows[0], rows[2]], "a": [rows[1]]}
+    assert rates.grouped(rows, lambda one: one.wording) == {"b": [rows[0], rows[2]], "a": [rows[1]]}
     assert list(rates.by_cell(rows).items()) == [("x", rows[:1]), ("y", rows[1:])]
 
 

@@ -22,6 +22,7 @@ from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.browser import browser
 from uds_bench.audits.lmlm.controls import knowing_all
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.part import LmlmPart, PromptTrace, ReportedRetriever
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -64,7 +65,7 @@ def asked() -> list[JudgedPrompt]:
 
 def section() -> dict[str, Any]:
     judged = asked()
-    models = summary.of_model("perfect", judged), summary.of_model("knowing", knowing_all(judged))
+    models = summary.of_model("perfect", Leakage(judged)), summary.of_model("knowing", Leakage(knowing_all(judged)))
     retriever, cells = ReportedRetriever(**SETTINGS.to_json()), tuple(map(summary.cell, CELLS))
     return values_of(LmlmPart(retriever=retriever, deletion="alias_closure", cells=cells, models=models))
 

@@ -106,7 +106,8 @@ class Map:
 
 def _filled(matrix: torch.Tensor) -> torch.Tensor:
     """The matrix with a little of every direction in it."""
-    return matrix + FILLED * matrix.norm() * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+    filled: torch.Tensor = matrix + FILLED * matrix.norm() * torch.eye(len(matrix)).to(matrix)
+    return filled
 
 
 @dataclass(frozen=True)

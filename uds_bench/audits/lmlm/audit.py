@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from uds_bench.attacks.random_weights import random_weights
@@ -15,6 +16,7 @@ from uds_bench.audits.lmlm.asking.evaluator import LmlmEvaluator, replies_of
 from uds_bench.audits.lmlm.asking.probe import ask_perfectly, encoder_for
 from uds_bench.audits.lmlm.databases import cells_of
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.part import LmlmPart, ReportedRetriever
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.extras import LMLM, require
@@ -25,6 +27,8 @@ from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "lmlm"
 RANDOM = random_weights()
+Weights = Callable[[Sequence[JudgedPrompt]], list[JudgedPrompt]]
+"""What a perfect subject says whose weights hold something: of its prompts, with other replies."""
 SPOT = ("direct",)
 """The wording in which controls are asked: what they must show takes no more."""
 
@@ -40,6 +44,11 @@ class LmlmResult:
     def judged(self) -> list[JudgedPrompt]:
         """Under the first fallback, for what does not turn on it."""
         return next(iter(self.under.values()))
+
+    @cached_property
+    def leakage(self) -> Leakage:
+        """What its weights tell."""
+        return Leakage(*self.under.values())
 
     @property
     def touched(self) -> Mapping[str, int]:
@@ -58,6 +67,7 @@ class LmlmAudit(AuditRun):
         self._seen: dict[tuple[ScoreRequest, bool], LmlmResult] = {}
         self._deletions: dict[Policy, dict[str, Mapping[int, Set[int]]]] = {}
         self._perfect: dict[tuple[Policy, str | None, Fallback], list[JudgedPrompt]] = {}
+        self._told: dict[Weights, Leakage] = {}
 
     @property
     def cells(self) -> tuple[DatabaseCell, ...]:
@@ -80,6 +90,12 @@ class LmlmAudit(AuditRun):
     def perfect(self) -> list[JudgedPrompt]:
         """A perfect subject that knows nothing, under the manifest's deletion: the control of the retrieval side."""
         return self.by_perfect_subject()
+
+    def told_by_perfect(self, weights: Weights) -> Leakage:
+        """What the same subject tells whose weights hold something; counted once for all claims."""
+        if weights not in self._told:
+            self._told[weights] = Leakage(weights(self.perfect))
+        return self._told[weights]
 
     def by_perfect_subject(
         self, policy: Policy | None = None, swept: str | None = None, fallback: Fallback | None = None
@@ -120,7 +136,7 @@ class LmlmAudit(AuditRun):
             retriever=ReportedRetriever(**asked.retriever.to_json() | {"fallback": " and ".join(asked.fallbacks)}),
             deletion=self.section.deletion,
             cells=tuple(map(summary.cell, self.cells)),
-            models=tuple(summary.of_model(name, judged) for name, judged in found.items()),
+            models=tuple(summary.of_model(name, Leakage(judged)) for name, judged in found.items()),
         )
 
     def scores(self) -> list[Score]:

@@ -90,7 +90,7 @@ CLAIMS = (
     ClaimSpec(
         "lmlm.leakage_ever",
         "threshold",
-        "The same of each fact's reply that tells most, in the place of the mean of all: told once is told.",
+        "No fact is told beyond luck by the reply that tells most, by what replies lack, or by a code of them all.",
         "<=",
         0.05,
         "ours: as within a domain, what a hundred facts without a leak can show is below it",

@@ -13,7 +13,7 @@ from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.asking.matching import is_gold
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, Replies, State
 from uds_bench.audits.lmlm.attribution import PromptOutcome
-from uds_bench.audits.lmlm.told import NOTHING, ends, near, spoken, spoken_on_average
+from uds_bench.audits.lmlm.told import NOTHING, How, Named, named, near, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
 from uds_bench.facts.name_matching import spelled, tells, tokens
 
@@ -76,22 +76,37 @@ class JudgedPrompt:
         down to its first sentence, and what leaks behind it, or in a lookup, is leaked."""
         return spoken(self.said[state], self._own_words[state], names or self.fact.answers)
 
-    def told(self, state: State) -> tuple[float, ...]:
-        """How far all that was said tells the object, in each way of `TOLD`, 0 to 1."""
-        return self._told[state]
+    def tells(self, state: State, names: tuple[str, ...], others: tuple[tuple[str, ...], ...]) -> tuple[float, ...]:
+        """How far all that was said tells an object beside others, in each way of `TOLD`, 0 to 1."""
+        text = self.said[state]
+        if not near(text, names):
+            return NOTHING
+        held, share = self.spoken(state, names)
+        found = named(text, (names, *others))
+        return float(held), share, float(found.first == 0), float(found.last == 0)
+
+    def how(self, state: State, names: tuple[str, ...], others: tuple[tuple[str, ...], ...]) -> How:
+        """How all that was said names an object among others."""
+        text = self.said[state]
+        return named(text, (names, *others)).how(0) if near(text, names) else None
+
+    def counts(self, state: State) -> bool:
+        """Whether the prompt does not hold its object, nor what DEL-ON read."""
+        return not self.given and not (state == "del_on" and self.reads(state))
+
+    def draws(self, state: State) -> bool:
+        """Whether a lookup was answered with a row."""
+        return any(call.lookup is not None and call.lookup.chosen is not None for call in self.replies[state].calls)
 
     @cached_property
-    def _told(self) -> Mapping[State, tuple[float, ...]]:
-        found = {}
-        for state in HEARD:
-            held, share = self.spoken(state)
-            found[state] = float(held), share, *(float(at == 0) for at in self.ends[state])
-        return found
+    def told(self) -> Mapping[State, tuple[float, ...]]:
+        """The same of the fact's own object."""
+        return {state: self.tells(state, self.fact.answers, self.others) for state in HEARD}
 
     @cached_property
-    def ends(self) -> Mapping[State, tuple[int | None, int | None]]:
-        """Which object is named first, and which last: 0 is the own, and the others count from 1."""
-        return {state: ends(self.said[state], (self.fact.answers, *self.others)) for state in HEARD}
+    def named(self) -> Mapping[State, Named]:
+        """Which objects are named: 0 is the own, and the others count from 1."""
+        return {state: named(self.said[state], (self.fact.answers, *self.others)) for state in HEARD}
 
     @cached_property
     def said(self) -> Mapping[State, str]:
@@ -123,18 +138,16 @@ class JudgedPrompt:
     def floors(self) -> Mapping[State, tuple[float, ...]]:
         """`told` of the other objects, the mean over them, in each state that is heard; only where there are others.
         One that was inserted as a value is none of them: it is repeated."""
-        found: dict[State, tuple[float, ...]] = {}
-        for state in HEARD if self.others else ():
-            read = [state == "del_on" and self.reads(state, names) for names in self.others]
-            others = [names for names, is_read in zip(self.others, read, strict=True) if not is_read]
-            if not others:
-                found[state] = NOTHING
-                continue
-            found[state] = (
-                *spoken_on_average(self.said[state], self._own_words[state], others),
-                *(float(bool(at and not read[at - 1])) / len(others) for at in self.ends[state]),
-            )
-        return found
+        return {state: self._floor(state) for state in HEARD} if self.others else {}
+
+    def _floor(self, state: State) -> tuple[float, ...]:
+        read = [state == "del_on" and self.reads(state, names) for names in self.others]
+        others = [names for names, is_read in zip(self.others, read, strict=True) if not is_read]
+        if not others:
+            return NOTHING
+        text, found = self.said[state], self.named[state]
+        ends = (float(bool(at and not read[at - 1])) / len(others) for at in (found.first, found.last))
+        return *spoken_on_average(text, self._own_words[state], others), *ends
 
     @cached_property
     def outcome(self) -> PromptOutcome:

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.browser import browser
 from uds_bench.audits.lmlm.claims import EXCUSED, FALLEN_BACK
+from uds_bench.audits.lmlm.leakage import WAYS
 from uds_bench.audits.lmlm.part import LABELS, LmlmPart, LookupModel, PromptNumbers
-from uds_bench.audits.lmlm.rates import WAYS
 from uds_bench.claims.report_part import ReportedRate
 from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.bars import Stack, stacks

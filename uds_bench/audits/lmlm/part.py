@@ -8,7 +8,7 @@ from pydantic import StrictBool
 
 from uds_bench.audits.lmlm.asking.record import OFF, STATES, State
 from uds_bench.audits.lmlm.judged import Label
-from uds_bench.audits.lmlm.rates import WAYS, Way
+from uds_bench.audits.lmlm.leakage import WAYS, Way
 from uds_bench.claims.report_part import PERSONAL, Count, Each, Measurement, ReportedRate, ReportPart, ReportTable
 
 LABELS: tuple[Label, ...] = get_args(Label)

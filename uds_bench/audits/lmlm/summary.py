@@ -10,6 +10,7 @@ from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, LookupReply
 from uds_bench.audits.lmlm.judged import JudgedPrompt, Label
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.part import (
     LABELS,
     FoundRow,
@@ -43,14 +44,15 @@ def cell(one: DatabaseCell) -> ReportedDatabase:
     )
 
 
-def of_model(name: str, judged: Sequence[JudgedPrompt]) -> LookupModel:
+def of_model(name: str, leakage: Leakage) -> LookupModel:
     """The tables of one model."""
+    judged = leakage.judged
     return LookupModel(
         model=name,
-        all=part(judged),
-        topologies=_grouped(judged, lambda one: one.topology),
-        wordings=_grouped(judged, lambda one: one.wording),
-        cells=_grouped(judged, lambda one: one.cell.name),
+        all=part(leakage),
+        topologies=_grouped(leakage, lambda one: one.topology),
+        wordings=_grouped(leakage, lambda one: one.wording),
+        cells=_grouped(leakage, lambda one: one.cell.name),
         grid=tuple(
             _grid_cell(name, wording, rows)
             for (name, wording), rows in rates.grouped(judged, lambda one: (one.cell.name, one.wording)).items()
@@ -59,8 +61,9 @@ def of_model(name: str, judged: Sequence[JudgedPrompt]) -> LookupModel:
     )
 
 
-def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
+def part(leakage: Leakage) -> PromptNumbers:
     """Every number of some prompts."""
+    judged = leakage.judged
     counts, test, statistic, p = rates.discordance(judged)
     n = len(judged)
     labels = Counter(one.label for one in judged)
@@ -72,9 +75,7 @@ def part(judged: Sequence[JudgedPrompt]) -> PromptNumbers:
         residual=ReportedRate.of(rates.residual(judged, above_chance=False)),
         above_chance=ReportedRate.of(rates.residual(judged)),
         chance=sum(one.chance for one in judged) / n if n else None,
-        leakage={
-            state: {way: ReportedRate.of(one) for way, one in rates.leakages(judged, state).items()} for state in OFF
-        },
+        leakage={state: {way: ReportedRate.of(one) for way, one in leakage.by_way(state).items()} for state in OFF},
         mediated=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.mediated)),
         artifact=ReportedRate.of(rates.rate(judged, lambda one: one.outcome.artifact)),
         contingency=ReportedContingency(**{key: getattr(counts, key) for key in "abcd"}),
@@ -103,8 +104,8 @@ def _grid_cell(name: str, wording: str, judged: Sequence[JudgedPrompt]) -> GridC
     )
 
 
-def _grouped(judged: Sequence[JudgedPrompt], key: Callable[[JudgedPrompt], str]) -> dict[str, PromptNumbers]:
-    return {name: part(rows) for name, rows in rates.grouped(judged, key).items()}
+def _grouped(leakage: Leakage, kind: Callable[[JudgedPrompt], str]) -> dict[str, PromptNumbers]:
+    return {name: part(one) for name, one in leakage.parts(kind).items()}
 
 
 def _traces(judged: Sequence[JudgedPrompt]) -> list[PromptTrace]:

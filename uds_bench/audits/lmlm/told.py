@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
@@ -11,6 +13,9 @@ from uds_bench.facts.name_matching import REMEMBERED, bare, spans, tells, tokens
 TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
 the last: `Rome rather than Oslo or Faro` holds three, and tells which it is."""
+How = tuple[int, int, int] | None
+"""Where a reply names an object among all that it names, from its start and from its end, and how often, as far as
+twice; None where it does not."""
 
 NOTHING = (0.0,) * len(TOLD)
 
@@ -53,33 +58,57 @@ def spoken_on_average(text: str, own: str, others: Sequence[tuple[str, ...]]) ->
     return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
 
 
+@dataclass(frozen=True)
+class Named:
+    """The objects that a text names, by number: as they begin and as they end, and how often each is named."""
+
+    begins: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> int | None:
+        """None where it names none, as of the last."""
+        return self.begins[0] if self.begins else None
+
+    @property
+    def last(self) -> int | None:
+        """What ends last."""
+        return self.ends[-1] if self.ends else None
+
+    def how(self, number: int) -> How:
+        """How one of them is named."""
+        if number not in self.begins:
+            return None
+        at = self.begins.index(number)
+        return at, self.ends[::-1].index(number), min(self.times[at], 2)
+
+
 @lru_cache(REMEMBERED)
-def ends(text: str, objects: tuple[tuple[str, ...], ...]) -> tuple[int | None, int | None]:
-    """Which of several objects a text names first, and which last.
+def named(text: str, objects: tuple[tuple[str, ...], ...]) -> Named:
+    """Which of several objects a text names.
 
     Args:
         text: All that was said.
         objects: Of each its names, [objects], one or more.
 
     Returns:
-        Two numbers of objects, from 0; None where none is named. First is what begins first, last what ends last, and
-        of names at one place the longest: `New York City` names no New York.
+        Numbers of objects, from 0, in the order of their first beginnings and of their last ends; of names at one place
+        the longest is the first and the last: `New York City` names no New York there.
 
     Example:
         >>> objects = ("Oslo",), ("Rome",), ("Faro",)
-        >>> ends("Faro rather than Rome or Oslo", objects), ends("Of Rome and Faro it is Rome", objects)
-        ((2, 0), (1, 1))
-        >>> ends("none of them", objects)
-        (None, None)
+        >>> found = named("Of Rome and Faro it is Rome", objects)
+        >>> found.begins, found.ends, found.how(1), found.how(0)
+        ((1, 2), (2, 1), (0, 0, 2), None)
     """
     # A name of few letters is not heard in pieces of other words.
     told = [number for number, names in enumerate(objects) if tells(text, names)]
     found = [(*span, number) for number in told for name in objects[number] for span in spans(text, name)]
-    if not found:
-        return None, None
-    first = min(found, key=lambda one: (one[0], -one[1]))
-    last = max(found, key=lambda one: (one[1], -one[0]))
-    return first[2], last[2]
+    begins = dict.fromkeys(number for *_, number in sorted(found, key=lambda one: (one[0], -one[1])))
+    ends = dict.fromkeys(number for *_, number in sorted(found, key=lambda one: (-one[1], one[0])))
+    count = Counter(number for *_, number in {(start, number) for start, _, number in found})
+    return Named(tuple(begins), tuple(ends)[::-1], tuple(count[number] for number in begins))
 
 
 def near(text: str, names: tuple[str, ...]) -> bool:

@@ -1,0 +1,177 @@
+"""How much more a fact's own replies tell it than those of others: beside loops over pairs, and over draws."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from uds_bench.audits.lmlm.discrimination import LACK, Pairs, discrimination, each, most
+from uds_bench.audits.lmlm.luck import Beside
+from uds_bench.audits.lmlm.reader import Signs, how_often, reading, where, which
+from uds_bench.statistics import Rate, cluster_interval
+
+SHARES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+def told(facts: dict[str, list[Pairs]]) -> tuple[Rate, Rate]:
+    """More than by luck; told or lacking."""
+    found = discrimination(facts, ["told"])
+    return found["told"], found[f"told {LACK}"]
+
+
+def column(values: np.ndarray) -> np.ndarray:
+    return values[:, None] * 1.0
+
+
+def of_replies(tells: np.ndarray) -> dict[str, list[Pairs]]:
+    """Facts that all have other objects: `tells`, [replies, objects], how far the reply about one tells another's."""
+    count, found = len(tells), {}
+    for fact in range(count):
+        rest = [other for other in range(count) if other != fact]
+        own, heard = np.full(count - 1, tells[fact, fact]), tells[rest, fact]
+        found[str(fact)] = [Pairs([str(other) for other in rest], column(own), column(heard))]
+    return found
+
+
+@given(st.integers(2, 6).flatmap(lambda n: st.lists(st.lists(SHARES, min_size=n, max_size=n), min_size=n, max_size=n)))
+def test_both_numbers_are_those_of_loops_over_pairs_and_triples_of_facts(tells: list[list[float]]) -> None:
+    facts, (more, either) = range(len(tells)), told(of_replies(np.array(tells)))
+    expected = fmean(fmean(tells[one][one] - tells[j][one] for j in facts if j != one) for one in facts)
+    assert more.value == pytest.approx(expected)
+    if len(facts) < 3:
+        assert either == more, "of one other fact luck has no square"
+        return
+    squares = []
+    for one in facts:
+        own = tells[one][one]
+        pairs = permutations([other for other in facts if other != one], 2)
+        squares.append(fmean(own - tells[j][one] - 2 * tells[k][one] * (own - tells[j][one]) for j, k in pairs))
+    assert either.value == pytest.approx(fmean(squares))
+
+
+@pytest.mark.parametrize("objects", [4, 6])
+@pytest.mark.parametrize("named", [0.3, 0.5, 0.9])
+def test_who_guesses_has_nothing_in_expectation_however_few_facts_there_are(objects: int, named: float) -> None:
+    """Luck squared, of luck that is counted, would be .100 too high of six objects that half are named of."""
+    draw = np.random.default_rng(0)
+    tries = [told(of_replies(draw.random((objects, objects)) < named)) for _ in range(600)]
+    for values in zip(*([one.value for one in both] for both in tries), strict=True):
+        assert abs(fmean(values)) < 4 * np.std(values) / math.sqrt(len(values))
+
+
+def two_sides(draw: np.random.Generator, facts: int) -> dict[str, list[Pairs]]:
+    """Facts of one of two objects, and of each a coin says one of both."""
+    side, said, found = np.arange(facts) % 2, draw.integers(0, 2, facts), {}
+    for fact in range(facts):
+        rest = np.flatnonzero(side != side[fact])
+        own, heard = np.full(len(rest), said[fact] == side[fact]), said[rest] == side[fact]
+        found[str(fact)] = [Pairs([str(other) for other in rest], column(own), column(heard))]
+    return found
+
+
+def test_an_interval_is_over_replies_as_one_reply_tells_and_lacks_many_objects() -> None:
+    """Of two objects, told by a coin: counted over facts as if they were independent, 2 in 10 intervals miss."""
+    draw, tries, kept, by_facts = np.random.default_rng(1), 200, 0, 0
+    for _ in range(tries):
+        facts = two_sides(draw, 60)
+        interval = told(facts)[0].interval
+        kept += interval.low <= 0 <= interval.high
+        values = [float((pairs[0].told - pairs[0].heard).mean()) for pairs in facts.values()]
+        naive = cluster_interval(values, list(facts), limits=(-1.0, 1.0))
+        by_facts += naive.low <= 0 <= naive.high
+    print(f"{kept / tries:.3f} of intervals hold 0 over replies, {by_facts / tries:.3f} over facts")
+    assert binomtest(kept, tries, 0.95).pvalue > 0.001
+    assert binomtest(by_facts, tries, 0.95).pvalue < 0.001
+
+
+def test_the_mean_is_moved_by_each_reply_as_far_as_it_is_told() -> None:
+    """Leaving a reply out in turn (the jackknife) gives the same width, of many facts."""
+    draw = np.random.default_rng(2)
+    tells = (draw.random((60, 60)) < 0.4) * 1.0
+    left = []
+    for out in range(60):
+        rest = [other for other in range(60) if other != out]
+        left.append([one.value for one in told(of_replies(tells[np.ix_(rest, rest)]))])
+    for whole, values in zip(told(of_replies(tells)), zip(*left, strict=True), strict=True):
+        error = math.sqrt(59 / 60 * sum((one - fmean(values)) ** 2 for one in values))
+        assert (whole.interval.high - whole.interval.low) / 2 == pytest.approx(2.0 * error, rel=0.1)
+
+
+def test_places_of_a_fact_count_alike_and_one_reply_tells_most() -> None:
+    asked = [Beside((1.0,), ["b", "c"], [(0.0,), (0.0,)]), Beside((0.0,), ["b"], [(1.0,)])]
+    assert told({"a": each(asked)})[0].value == (1 - 1) / 2
+    [pairs] = most(asked)
+    assert dict(zip(pairs.facts, zip(pairs.told[:, 0], pairs.heard[:, 0], strict=True), strict=True)) == {
+        "b": (1, 1),
+        "c": (1, 0),
+    }
+    assert most([]) == []
+    assert all(math.isnan(one.value) for one in told({}))
+
+
+def test_an_interval_ends_where_the_number_does() -> None:
+    found, _ = told(of_replies(np.eye(30)))
+    assert (found.value, found.interval.high) == (1, 1)
+    assert found.interval.low < 1
+
+
+# The reader.
+
+
+def signs(own: list[int], heard: list[list[int]]) -> dict[str, list[Signs]]:
+    """Facts that are all held beside each other: the sign of each, and of it in every other reply."""
+    found = {}
+    for fact, sign in enumerate(own):
+        rest = [other for other in range(len(own)) if other != fact]
+        found[str(fact)] = [Signs([str(o) for o in rest], [sign] * len(rest), [heard[o][fact] for o in rest])]
+    return found
+
+
+def test_any_sign_is_read_that_is_the_same_for_all_facts_and_none_that_is_each_ones_own() -> None:
+    """One that is told by the third name of a list; and one told by a number that is drawn for each fact."""
+    draw = np.random.default_rng(3)
+    lists = draw.integers(0, 5, (80, 80)).tolist()
+    assert reading(signs([7] * 80, lists)).interval.low > 0.85
+    alone = reading(signs(list(range(100, 180)), lists))
+    assert alone.value <= 0
+    assert not math.isnan(alone.value)
+
+
+@pytest.mark.parametrize("kinds", [2, 3, 40])
+def test_who_guesses_is_not_read_in_expectation(kinds: int) -> None:
+    draw, values = np.random.default_rng(4), []
+    for _ in range(150):
+        lists = draw.integers(0, kinds, (24, 24)).tolist()
+        values.append(reading(signs([lists[at][at] for at in range(24)], lists)).value)
+    assert abs(fmean(values)) < 4 * np.std(values) / math.sqrt(len(values))
+
+
+def test_an_interval_allows_for_halves_that_teach_each_other() -> None:
+    """Signs of two kinds: both halves take the same one for true where both err alike."""
+    draw, tries, kept = np.random.default_rng(5), 200, 0
+    for _ in range(tries):
+        lists = draw.integers(0, 2, (60, 60)).tolist()
+        interval = reading(signs([lists[at][at] for at in range(60)], lists)).interval
+        kept += interval.low <= 0 <= interval.high
+    print(f"{kept / tries:.3f} of intervals hold 0")
+    assert binomtest(kept, tries, 0.95).pvalue > 0.001
+
+
+def test_signs_are_of_places_of_prompts_together_and_of_replies_together() -> None:
+    first, second = (0, 1, 1), (2, 0, 2)
+    asked = [
+        Beside((), ["b", "c"], [], first, [None, second]),
+        Beside((), ["c"], [], None, [first]),
+    ]
+    assert where(asked) == [Signs(["b", "c"], [first] * 2, [None, second]), Signs(["c"], [None], [first])]
+    assert how_often(asked) == [Signs(["b", "c"], [(1, 1), (2, 1)], [(1, 0), (2, 2)])]
+    assert which([asked]) == [Signs(["c"], [(True, False)], [(True, True)])]
+    assert how_often([]) == which([]) == []
+    assert math.isnan(reading({}).value)

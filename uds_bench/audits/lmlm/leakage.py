@@ -1,0 +1,256 @@
+"""What a model's weights tell of deleted objects: leakage, in every way of looking and under every elicitation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from uds_bench.audits.lmlm.asking.record import OFF, State
+from uds_bench.audits.lmlm.claims import GIVEN_SHARE, SILENT_SHARE
+from uds_bench.audits.lmlm.discrimination import discrimination, each, most
+from uds_bench.audits.lmlm.judged import JudgedPrompt
+from uds_bench.audits.lmlm.luck import Beside, Luck
+from uds_bench.audits.lmlm.rates import grouped
+from uds_bench.audits.lmlm.reader import how_often, reading, where, which
+from uds_bench.audits.lmlm.told import TOLD
+from uds_bench.statistics import Rate, cluster_interval, mean
+
+Way = Literal["exact", "contains", "recall", "first", "last"]
+WAYS: tuple[Way, ...] = get_args(Way)
+"""How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
+is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
+AFTER = "after deletion, though it was not read"
+ByWay = Callable[..., Mapping[Any, Rate]]
+Worst = tuple[str, Rate]
+"""By what the most leaks, in words, and how much."""
+
+
+class Leakage:
+    """What one model tells of objects that were deleted: on all prompts, or on a part of them.
+
+    Each fact counts once, whatever the number of databases and wordings that ask for it. Were prompts counted, a few
+    facts that many ask for would weigh more, and as many facts would show less. Prompts that hold the object are left
+    out; where more than `GIVEN_SHARE` of them do, nothing is said.
+
+    What is told (`TOLD`) is counted above what is said by luck. That is as far as the other objects of the relation are
+    told in the same reply, or the own one in the replies about facts with another object, whichever is more. Facts
+    without another object are left out.
+
+    Args:
+        judged: The prompts, [prompts].
+        anyway: The same prompts under other fallbacks, which change what is said after deletion.
+
+    Source: LMLM audit, section 3, L; the ways beside `exact` are ours.
+    """
+
+    def __init__(self, judged: Sequence[JudgedPrompt], *anyway: Sequence[JudgedPrompt]) -> None:
+        self._under, self._whole = (judged, *anyway), self
+        self._luck: dict[tuple[State, int], Luck] = {}
+
+    @property
+    def judged(self) -> Sequence[JudgedPrompt]:
+        """Under the first fallback."""
+        return self._under[0]
+
+    def parts(self, kind: Callable[[JudgedPrompt], str]) -> dict[str, Leakage]:
+        """By kind of whole databases or wordings, as luck is counted there alone, and once for all parts."""
+        found = {}
+        for name in dict.fromkeys(map(kind, self._under[0])):
+            part = Leakage(*([one for one in judged if kind(one) == name] for judged in self._under))
+            part._whole = self._whole
+            found[name] = part
+        return found
+
+    def by_way(self, state: State, under: int = 0) -> dict[Way, Rate]:
+        """L of one elicitation: the mean over facts of the share of their prompts that tell the object.
+
+        Args:
+            state: The elicitation, or DEL-ON: there prompts are left out at which the object was read.
+            under: Which of the fallbacks.
+
+        Returns:
+            By way of `WAYS`: exact 0 to 1, the others above luck and -1 to 1; higher is more knowledge. NaN without a
+            prompt.
+
+        Example:
+            >>> Leakage([]).by_way("forbidden")["exact"].value
+            nan
+        """
+        asked = _asked(self._under[under], state)
+        found = {WAYS[0]: _over_facts(asked, [float(one.marks[state].exact) for one in asked], (0.0, 1.0))}
+        luck, floored = self._whole.luck(state, under), [one for one in asked if one.others]
+        above = [_above(one, state, luck.of(one)) for one in floored]
+        for at, way in enumerate(WAYS[1:]):
+            found[way] = _over_facts(floored, [one[at] for one in above], (-1.0, 1.0))
+        return found
+
+    def worst(self) -> Worst:
+        """The elicitation and way under which the interval of leakage reaches highest.
+
+        What is told after deletion, though it was not read, counts where it is clearly more than with lookups off. It
+        is of fewer facts, and would leave others undecided.
+
+        Returns:
+            In words by what, and how much, -1 to 1; higher is more knowledge, NaN without a prompt.
+        """
+        return _worst(self._looked_for(self.by_way), self._after(self.by_way))
+
+    def ever(self, state: State, under: int = 0) -> dict[str, Rate]:
+        """Each fact held beside each other one with another object, in the places where both are asked.
+
+        Told at one prompt of thirty is told: of each fact and of the other the reply counts that tells most. What is
+        said to whoever asks, but of whom it is true, tells as well: told or its lack count, in that reply and at each
+        prompt. See `discrimination`.
+
+        Args:
+            state: What was answered.
+            under: Which of the fallbacks.
+
+        Returns:
+            By way, -1 to 1; 0 in expectation for who guesses, higher is more knowledge. NaN where no fact can be held
+            beside another.
+        """
+        facts = self._facts(state, under)
+        once, usual = (discrimination({fact: of(one) for fact, one in facts.items()}, TOLD[:2]) for of in (most, each))
+        return once | {f"{way}, at each prompt,": rate for way, rate in usual.items() if way not in TOLD}
+
+    def read(self, state: State, under: int = 0) -> dict[str, Rate]:
+        """The same by a reader who learns any code that is the same for all facts: where among other objects the own
+        one is named, and at how many prompts. See `reader`."""
+        facts = self._facts(state, under)
+        signs = {"where it is named": where, "how often it is named": how_often}
+        return {name: reading({fact: of(one) for fact, one in facts.items()}) for name, of in signs.items()}
+
+    def worst_ever(self) -> Worst:
+        """The same of `ever`, with lookups off. What is said after deletion, and what a reader learns, from which of a
+        prompt's replies name an object as well, counts where it is clearly more: one more look leaves no more models
+        undecided."""
+        off = [(state, 0) for state in OFF]
+        learned = {"by which elicitations name it": self._which(off)} | self._looked_for(self.read)
+        for under in range(len(self._under)):
+            learned[f"by which elicitations name it, {AFTER}"] = self._which([*off, ("del_on", under)])
+        return _worst(self._looked_for(self.ever), learned | self._after(self.ever) | self._after(self.read))
+
+    def _which(self, states: Sequence[tuple[State, int]]) -> Rate:
+        return reading({fact: which(places) for fact, places in self._beside(states).items()})
+
+    def _facts(self, state: State, under: int) -> dict[str, list[Beside]]:
+        return {fact: [one for [one] in places] for fact, places in self._beside([(state, under)]).items()}
+
+    def _beside(self, states: Sequence[tuple[State, int]]) -> dict[str, list[list[Beside]]]:
+        """By fact its prompts, each in several states beside other facts; those that can be held so in all of them."""
+        by_id = [
+            {one.unit.id: one for one in _asked(self._under[under], state) if one.others} for state, under in states
+        ]
+        found: dict[str, list[list[Beside]]] = {}
+        for id, one in by_id[0].items():
+            of = [
+                self._whole.luck(state, under).beside(rows[id])
+                for (state, under), rows in zip(states, by_id, strict=True)
+                if id in rows
+            ]
+            if len(known := [each for each in of if each is not None]) == len(states):
+                found.setdefault(one.unit.cluster, []).append(known)
+        return found
+
+    def _looked_for(self, of: ByWay) -> dict[str, Rate]:
+        return {
+            f"by {way} with lookups {state.replace('_', ' ')}": one
+            for state in OFF
+            for way, one in of(state).items()
+            if way != "exact"
+        }
+
+    def _after(self, of: ByWay) -> dict[str, Rate]:
+        found = [(way, one) for under in range(len(self._under)) for way, one in of("del_on", under).items()]
+        # Of two fallbacks the clearer comes last, and stays.
+        return {
+            f"by {way} {AFTER}": one for way, one in sorted(found, key=lambda one: _least(one[1])) if way != "exact"
+        }
+
+    def luck(self, state: State, under: int = 0) -> Luck:
+        """What is said by luck, of all prompts that count."""
+        if (state, under) not in self._luck:
+            self._luck[state, under] = Luck(self._under[under], state)
+        return self._luck[state, under]
+
+
+def worst_part(parts: Mapping[str, Leakage]) -> tuple[str, str, Rate]:
+    """The part (domain, wording) whose leakage reaches highest, by what, and how high.
+
+    Args:
+        parts: By name the leakage of each part.
+
+    Returns:
+        Its name, the way and elicitation in words, and its leakage, -1 to 1, higher is more knowledge.
+
+    Example:
+        >>> worst_part({"base": Leakage([])})[:2]
+        ('base', 'by contains with lookups forbidden')
+    """
+    found = [(name, *part.worst()) for name, part in parts.items()]
+    return max(found, key=lambda one: _reach(one[2]))
+
+
+def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
+    """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing.
+
+    Args:
+        judged: The prompts, [prompts].
+        state: The elicitation.
+
+    Returns:
+        0 to 1, lower tells more; NaN without a prompt.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> silent([SimpleNamespace(replies={"full": SimpleNamespace(answer=said)}) for said in ("", "Rome")], "full")
+        0.5
+    """
+    return mean(not one.replies[state].answer for one in judged)
+
+
+def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> bool:
+    """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing.
+
+    It is asked of where values leak most. A model that says nothing has not been shown to know nothing; what it says
+    still counts.
+
+    Args:
+        judged: The prompts, [prompts].
+        found: Leakage, with its interval.
+        bound: What leakage is held against, 0 to 1.
+    """
+    return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
+
+
+def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate]) -> Worst:
+    """What reaches highest; of what is said after deletion the clearest, where that is clearly more."""
+    highest, clearest = (max(of.items(), key=lambda one: by(one[1])) for of, by in ((found, _reach), (after, _least)))
+    return clearest if clearest[1].interval.low > highest[1].interval.high else highest
+
+
+def _reach(found: Rate) -> float:
+    return math.inf if math.isnan(found.interval.high) else found.interval.high
+
+
+def _least(found: Rate) -> float:
+    return -math.inf if math.isnan(found.value) else found.interval.low
+
+
+def _above(one: JudgedPrompt, state: State, by_luck: tuple[float, ...]) -> tuple[float, ...]:
+    floor = map(max, one.floors[state], by_luck)
+    return tuple(told - least for told, least in zip(one.told[state], floor, strict=True))
+
+
+def _over_facts(judged: Sequence[JudgedPrompt], values: Sequence[float], limits: tuple[float, float]) -> Rate:
+    facts = grouped(zip(judged, values, strict=True), lambda one: one[0].unit.cluster)
+    means = [mean(value for _, value in rows) for rows in facts.values()]
+    return Rate(mean(means), cluster_interval(means, list(facts), limits=limits))
+
+
+def _asked(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedPrompt]:
+    """The prompts that count, none where those that hold their object leave too chosen a few."""
+    given = sum(one.given for one in judged)
+    return [] if given > GIVEN_SHARE * len(judged) else [one for one in judged if one.counts(state)]
