@@ -11,6 +11,7 @@ import pytest
 
 import uds_bench
 from uds_bench import code_digest
+from uds_bench.audits.lmlm.asking import evaluator
 
 
 @pytest.fixture
@@ -56,3 +57,14 @@ def test_an_audit_of_ones_own_counts(home: Path, tmp_path: Path, monkeypatch: py
     assert before != digest()
     Path(module.__file__).write_text("A = 2\n")
     assert digest("mine.evaluator") != before
+
+
+def test_a_rule_of_lmlm_is_changed_without_asking_its_models_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluator, "__file__", str(home / "audits" / "lmlm" / "asking" / "evaluator.py"))
+    before = digest(evaluator.__name__)
+    (home / "audits" / "lmlm" / "leakage.py").write_text("CHANGED = 1\n")
+    assert digest(evaluator.__name__) == before
+    (home / "audits" / "lmlm" / "asking" / "probe.py").write_text("CHANGED = 1\n")
+    assert digest(evaluator.__name__) != before
