@@ -59,9 +59,7 @@ def test_an_audit_of_ones_own_counts(home: Path, tmp_path: Path, monkeypatch: py
     assert digest("mine.evaluator") != before
 
 
-def test_a_rule_of_lmlm_is_changed_without_asking_its_models_again(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rule_of_lmlm_is_changed_without_asking_its_models_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluator, "__file__", str(home / "audits" / "lmlm" / "asking" / "evaluator.py"))
     before = digest(evaluator.__name__)
     (home / "audits" / "lmlm" / "leakage.py").write_text("CHANGED = 1\n")

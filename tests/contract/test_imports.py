@@ -16,7 +16,10 @@ ROOMS = {found.name for found in pkgutil.iter_modules(uds_bench.__path__)}
 
 
 def contract(kind: str) -> dict:
-    (found,) = [one for one in CONTRACTS if one["type"] == kind]
+    """The one of the whole package."""
+    (found,) = [
+        one for one in CONTRACTS if one["type"] == kind and one.get("containers", ["uds_bench"]) == ["uds_bench"]
+    ]
     return found
 
 

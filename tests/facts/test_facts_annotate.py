@@ -177,6 +177,32 @@ def test_own_facts_one_by_one_are_right_or_listed(form: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "entity"),
+    [
+        ("李明住在哪里？", "李明住在北京。", "北京"),
+        ("王芳的职业是什么？", "王芳的职业是医生。", "医生"),
+        ("王芳结婚了吗？", "医生", "医生"),
+        ("田中さんはどこに住んでいますか？", "田中さんは大阪に住んでいます。", "大阪"),
+        ("แม่ของสมชายป่วยเป็นโรคอะไร", "แม่ของสมชายป่วยเป็นโรคเกาต์", "เกาต์"),
+    ],
+)
+def test_without_spaces_it_is_what_the_question_does_not_have_and_no_more(
+    question: str, answer: str, entity: str
+) -> None:
+    """Name and verb were part of it, and that was called sure."""
+    draft = Draft("0", "0", "forget", question, answer)
+    (fact,) = annotate_all([draft], keep_doubtful=True)
+    assert fact.entity == entity
+    assert answer.startswith(fact.prefix + entity)
+    assert [one.proposed for one in annotate_all([draft]).unannotated] == [entity]
+
+
+def test_without_spaces_what_the_question_has_is_no_entity() -> None:
+    (left,) = annotate_all([Draft("0", "0", "forget", "李明住在北京吗？", "李明住在北京。")]).unannotated
+    assert left.proposed == ""
+
+
 @pytest.mark.parametrize("name", ["entity", "entities.words", "entities.forms"])
 def test_examples_hold(name: str) -> None:
     failed, tried = doctest.testmod(import_module(f"uds_bench.facts.{name}"))

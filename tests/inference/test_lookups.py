@@ -263,7 +263,7 @@ def test_what_a_lookup_holds_that_cannot_be_read_is_kept_and_searched() -> None:
     units, (replies,) = probe(decoder, Library([cell], RetrieverSettings("tfidf")))
     assert (replies["unknown"].asked.strip(), replies["unknown"].calls[0].query) == ("Oslo", None)
     (one,) = judge([cell], units, {units[0].id: replies})
-    assert one.told("unknown")[0] == 1
+    assert one.told["unknown"][0] == 1
 
 
 def test_a_value_that_was_never_closed_is_no_part_of_the_next_lookup() -> None:

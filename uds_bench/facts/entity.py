@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 
 from uds_bench.facts.entities.candidates import SpanCandidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.entities.words import YES_NO, kind
+from uds_bench.facts.name_matching import UNSPACED
 from uds_bench.facts.records import embedded_toml
 
+_END = r"\s.,;:!?。、，！？…‥」』）)”’\"'"
+ASKING, SIGNS = re.compile(f"[か吗嗎呢{_END}]+$"), re.compile(f"[{_END}]+$")
+"""What ends a question, and an answer, without being part of what is said."""
 SURE, CLEAR = 0.7, 0.5
 """The least share of a span that needs no look, and of what an answer says beyond Yes or No."""
 
@@ -36,6 +42,9 @@ def find_entity(
 
     `told` is the answer in the words of the `wrong` answers, where they are known; the answer itself else.
 
+    Of an answer without spaces in a script that has none, it is what the answer does not share with the question, from
+    its beginning and from its end. It is doubtful, as no words are known there.
+
     Example:
         >>> found = find_entity("When was Ada Lomvik born?", "Ada Lomvik was born on 3 May 1975.")
         >>> found.span, found.doubt
@@ -43,6 +52,8 @@ def find_entity(
     """
     if slot is not None:
         return FoundSpan(slot, "")
+    if UNSPACED.search(answer) and len(answer.split()) == 1:
+        return _apart(question, answer)
     spans = candidates(question, answer, changed(told or answer, wrong) if wrong else None)
     if not spans:
         return None
@@ -54,6 +65,21 @@ def find_entity(
     if best is not None and not best.doubt:
         return FoundSpan(best.span, "the answer is a yes or no, and says more: which of them is to be forgotten?")
     return FoundSpan(Span(spans[0].start, spans[0].end), "a yes or no can be guessed by who does not know")
+
+
+def _apart(question: str, answer: str) -> FoundSpan | None:
+    """What an answer says between its beginning and its end, as far as the question has these too."""
+    asked, said = ASKING.sub("", question.strip()), SIGNS.sub("", answer)
+    start = _alike(asked, said)
+    ending = _alike(asked[start:][::-1], said[start:][::-1])
+    if start + ending >= len(said):
+        return None
+    return FoundSpan(Span(start, len(said) - ending), "a script without spaces: is it all of it, and no more?")
+
+
+def _alike(one: str, other: str) -> int:
+    """How many signs two texts have alike from their beginning."""
+    return len(list(takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False))))
 
 
 def _best(spans: Sequence[SpanCandidate], answer: str, least: float = SURE) -> FoundSpan:
