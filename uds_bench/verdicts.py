@@ -48,7 +48,7 @@ ADVICE = {
     Cause.INTERVAL: "judge more facts, of more people: the interval is too wide to tell.",
     Cause.UNITS: f"judge at least {FEWEST} people, facts or models: fewer decide nothing.",
     Cause.CONTROL: "mend the set-up, not the candidate: the control that is named shows which model or fact is amiss.",
-    Cause.BASIS: "judge a candidate made from the full model itself: patching reads no model of another base.",
+    Cause.BASIS: "candidate and retain model must be made from the full model's base: patching reads none of another.",
     Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",
     Cause.STALE: "record goldens anew: another measurement was recorded.",
     Cause.REFUSED: "mend its files, name others, or take it out; the others are judged all the same.",
