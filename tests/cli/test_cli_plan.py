@@ -138,3 +138,24 @@ def test_the_gate_is_what_the_claims_of_a_run_read(command: Command, saved_relea
 def test_the_gate_names_no_metric(refused: Refused, saved_release: Path) -> None:
     said = refused("plan", "--manifest", saved_release / "uds.toml", "--gate", "--metrics", "uds")
     assert "--gate: its claims say which scores they read" in said
+
+
+def test_thresholds_are_told_before_a_run(
+    command: Command, refused: Refused, saved_release: Path, tmp_path: Path
+) -> None:
+    """One of no claim is refused, and one that a run takes with a waiver alone is said."""
+    text = (saved_release / "uds.toml").read_text()
+    manifest = saved_release / "thresholds.toml"
+    manifest.write_text(f'{text}\n[thresholds]\n"depth.scor" = 0.8\n')
+    assert "no claim 'depth.scor' takes a threshold: did you mean 'depth.score'" in refused(
+        "plan", "--manifest", manifest
+    )
+    manifest.write_text(f'{text}\n[thresholds]\n"depth.score" = 0.1\n')
+    assert (
+        "depth.score is looser than the default, and needs a waiver" in command("plan", "--manifest", manifest).stdout
+    )
+
+
+def test_a_manifest_that_asks_for_nothing_is_no_gate(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").write_text("")
+    assert "it asks for nothing" in refused("plan", "--gate", "--manifest", tmp_path / "empty.toml")

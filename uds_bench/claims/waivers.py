@@ -135,13 +135,9 @@ def loosened(
     """
     defaults = {id: spec for id, spec in claims.items() if spec.kind == "threshold"}
     bounds = {claim: default.bound for claim, default in defaults.items()}
-    for name, value in thresholds.items():
-        default = defaults.get(_claim_id(name))
-        if default is None:
-            raise _error(document, name, _takes_none(_claim_id(name), claims, defaults))
-        if _looser(value, default.bound, default.relation):
-            _require_waiver(name, value, default, waivers, document)
-        bounds[name] = value
+    for name in looser_thresholds(thresholds, claims, document):
+        _require_waiver(name, thresholds[name], defaults[_claim_id(name)], waivers, document)
+    bounds |= thresholds
     for waiver in waivers:
         default = defaults.get(_claim_id(waiver.claim))
         if default is None or waiver.threshold is None or waiver.claim in thresholds:
@@ -154,6 +150,34 @@ def loosened(
         bounds[waiver.claim] = waiver.threshold
         _count_claim_id(waiver.claim, waivers)
     return bounds
+
+
+def looser_thresholds(
+    thresholds: Mapping[str, float], claims: Mapping[str, ClaimSpec], document: TomlDocument | None = None
+) -> list[str]:
+    """Those that a waiver must allow, as they are looser than the default.
+
+    Args:
+        thresholds: As `loosened` has them, as the claims and the file.
+        claims: The table of all claims, by id.
+        document: The manifest's file.
+
+    Raises:
+        ConfigurationError: One is of no claim that takes a threshold.
+
+    Example:
+        >>> claims = {"depth.score": ClaimSpec("depth.score", "threshold", "erased deep enough", ">=", 0.7, "ours")}
+        >>> looser_thresholds({"depth.score[npo]": 0.8, "depth.score": 0.1}, claims)
+        ['depth.score']
+    """
+    defaults, found = {id: spec for id, spec in claims.items() if spec.kind == "threshold"}, []
+    for name, value in thresholds.items():
+        default = defaults.get(_claim_id(name))
+        if default is None:
+            raise _error(document, name, _takes_none(_claim_id(name), claims, defaults))
+        if _looser(value, default.bound, default.relation):
+            found.append(name)
+    return found
 
 
 def _takes_none(claim: str, claims: Mapping[str, ClaimSpec], defaults: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.audits import registry
+from uds_bench.claims.waivers import looser_thresholds
 from uds_bench.cli.collected import marks_of
 from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
@@ -64,6 +65,8 @@ def plan(
     if gate and (metrics or checkpoints or variants or attacks != "none"):
         raise ConfigurationError("--gate: its claims say which scores they read: leave out what names some")
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device, gate=gate)
+    asked = scope.manifest
+    looser = looser_thresholds(asked.thresholds, registry.claims(), asked.document)
     marks = marks_of(manifest, scope.store, scope.device) if gate else []
     session = CommandSession(scope.manifest, scope.store, scope.device, marks=marks)
     cells: list[Cell] = []
@@ -75,6 +78,9 @@ def plan(
         cells += (surveyed := list(survey_audit(session, audit)))
         if all(cell["status"] != UNUSABLE for cell in surveyed):
             notes += registry.audits()[audit].notes(session)
+    if gate and not cells:
+        raise ConfigurationError(f"{asked.path}: it asks for nothing: name facts, references and candidates")
+    notes += [f"thresholds: {name} is looser than the default, and needs a waiver in --uds-waivers" for name in looser]
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
     takes = _cost(session, scope) if cost and not counts[UNUSABLE] else None
