@@ -154,6 +154,27 @@ def test_who_guesses_anew_at_each_prompt_tells_nothing() -> None:
     assert Leakage(saying(drawn)).worst_ever()[1].interval.low <= 0
 
 
+GUESSES: dict[str, Callable[[JudgedPrompt, str], str]] = {
+    "one anew": lambda one, seed: random.Random(f"{seed}{one.unit.id}").choice(sorted({own(one), *others(one)})),
+    "one a fact": lambda one, seed: random.Random(f"{seed}{one.unit.cluster}").choice(sorted({own(one), *others(one)})),
+    "each as a coin falls": lambda one, seed: ", ".join(
+        name for name in sorted({own(one), *others(one)}) if coin(seed, one.unit.id, name)
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", "abc")
+@pytest.mark.parametrize("how", GUESSES)
+def test_who_guesses_fails_no_claim(how: str, seed: str) -> None:
+    """With another guess in each elicitation."""
+    rows = []
+    for one in PERFECT:
+        said = {state: LookupReply(GUESSES[how](one, f"{seed}{state}")) for state in OFF}
+        rows.append(replace(one, replies={**one.replies, **said}))
+    assert Leakage(rows).worst()[1].interval.low <= LEAKAGE
+    assert Leakage(rows).worst_ever()[1].interval.low <= BOUNDS["lmlm.leakage_ever"]
+
+
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
     """`<e> Rome <v>` names no relation, and was no query that is searched."""
     forged = with_reply(PERFECT, range(len(PERFECT)), unknown=LookupReply("unknown"))
