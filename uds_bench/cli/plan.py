@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.claims.waivers import looser_thresholds
 from uds_bench.cli.collected import marks_of
 from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import CONFIGURATION, show_json, show_table
@@ -62,6 +61,8 @@ def plan(
     Reads files alone, weights for their digests and for NaN, and loads no model but for `--cost`. "not built": an
     embedded model is still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
     """
+    from uds_bench.claims.waivers import looser_thresholds
+
     if gate and (metrics or checkpoints or variants or attacks != "none"):
         raise ConfigurationError("--gate: its claims say which scores they read: leave out what names some")
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device, gate=gate)
