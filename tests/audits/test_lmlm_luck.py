@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lmlm_by_hand import perfectly
 
+from uds_bench.audits.lmlm import luck
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
-from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupReply
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, LookupReply
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.luck import Luck
@@ -20,6 +22,7 @@ from uds_bench.audits.lmlm.told import NOTHING, TOLD, named, spoken
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.retrieval.retriever import Lookup
 
 BASE = [one for one in perfectly("base") if len(one.others) > 1]
 OBJECTS = sorted({one.fact.triplet.object for one in BASE})
@@ -135,6 +138,47 @@ def test_what_the_prompt_itself_holds_is_no_luck() -> None:
     text = f"{other.unit.prompt.text} Not {first.fact.triplet.object}?"
     held = replace(rows[1], unit=replace(other.unit, prompt=replace(other.unit.prompt, text=text)))
     assert by_luck([rows[0], held], rows[0]) == NOTHING
+
+
+def test_of_many_facts_each_hears_those_that_follow_it() -> None:
+    """Of each of two other objects so many; all facts are heard by some."""
+    rows = _of(["Faro", "Oslo", "Rome"] * 20, lambda own: own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(luck, "MOST_HEARD", 5)
+        counted = alone(rows)
+        found = [counted.beside(one) for one in rows]
+    heard = [fact for one in found if one is not None for fact in one.facts]
+    assert {len(one.facts) for one in found if one is not None} == {2 * 3}
+    assert set(Counter(heard).values()) == {6}, "each as often as others"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(luck, "MOST_HEARD", 40)
+        assert {len(one.facts) for one in map(alone(rows).beside, rows) if one is not None} == {40}
+
+
+def test_how_a_list_names_an_object_is_told_with_it() -> None:
+    one, other = _of(["Faro", "Oslo"], lambda own: "Of Oslo, Faro and Oslo" if own == "Faro" else "Faro")
+    found = alone([one, other]).beside(one)
+    assert found is not None
+    assert (found.own_how, found.heard_how, found.relation) == ((1, 1, 1), [(0, 0, 1)], "home")
+    back = alone([one, other]).beside(other)
+    assert back is not None
+    assert (back.own_how, back.heard_how) == (None, [(0, 0, 2)])
+
+
+def test_after_deletion_who_drew_a_row_is_held_beside_those_who_did() -> None:
+    """Who repeats a row says less of other objects than who guesses; and what a value held is not heard at all."""
+
+    def drawn(one: JudgedPrompt, value: str, row: int | None) -> JudgedPrompt:
+        key = ("Subject", "home")
+        call = LookupRecord(key, value, Lookup(key, (), (), row, False))
+        return replace(one, replies={**one.replies, "del_on": LookupReply("it is", (call,), said="it is Faro")})
+
+    rows = _of(["Faro", "Oslo", "Rome", "Bonn"], lambda own: own)
+    rows = [drawn(one, *of) for one, of in zip(rows, [("x", 1), ("y", 2), ("unknown", None), ("Faro", 3)], strict=True)]
+    found = Luck(rows, "del_on").beside(rows[0])
+    assert found is not None
+    assert found.facts == [rows[1].unit.cluster]
+    assert Luck(rows, "del_on").beside(rows[2]) is None
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
