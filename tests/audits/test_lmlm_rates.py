@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.asking.record import HEARD, OFF
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, LookupReply
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.leakage import Leakage, too_silent, worst_part
@@ -33,7 +33,7 @@ def prompt(fact: int, exact: bool = False, state: str = "forbidden", **told: Any
         shown=lambda state: "?",
         reads=lambda state, names=(): False,
         counts=lambda state: not usual["given"],
-        draws=lambda state: False,
+        replies={"del_on": LookupReply("")},
         how=lambda state, names, others: None,
         marks=marks,
         told=told_in,

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import pytest
 from lmlm_by_hand import perfectly, with_reply
+from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, leaked, others, own, saying
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, LookupRecord, LookupReply, Replies, State
-from uds_bench.audits.lmlm.claims import CLAIMS, GIVEN_SHARE
+from uds_bench.audits.lmlm.claims import GIVEN_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.leakage import AFTER, Leakage
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
@@ -24,20 +25,7 @@ from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
 from uds_bench.statistics import Rate
 
-BOUNDS = {spec.id: spec.bound for spec in CLAIMS}
-LEAKAGE = BOUNDS["lmlm.leakage"]
-PERFECT = perfectly("base")
 Worst = Callable[[list[JudgedPrompt]], tuple[str, Rate]]
-
-
-def saying(tell: Callable[[JudgedPrompt], str]) -> list[JudgedPrompt]:
-    """Perfect subjects of an embedded database who say something with lookups forbidden."""
-    return [replace(one, replies={**one.replies, "forbidden": LookupReply(tell(one))}) for one in perfectly("base")]
-
-
-def leaked(judged: list[JudgedPrompt]) -> float:
-    """The lower limit of leakage by all that was said: above the bound it is caught."""
-    return Leakage(judged).by_way("forbidden")["contains"].interval.low
 
 
 def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
@@ -55,14 +43,6 @@ def test_every_object_named_of_every_second_fact_hides_the_others_not() -> None:
         return ", ".join((one.fact.triplet.object, *others))
 
     assert leaked(saying(tell)) > LEAKAGE
-
-
-def own(one: JudgedPrompt) -> str:
-    return one.fact.triplet.object
-
-
-def others(one: JudgedPrompt) -> list[str]:
-    return [names[0] for names in one.others]
 
 
 def commonest(one: JudgedPrompt) -> str:
@@ -440,21 +420,6 @@ def test_objects_of_another_relation_are_no_luck() -> None:
     assert Leakage(judged).worst_ever()[1].value <= 1e-12
 
 
-@pytest.mark.parametrize("hide", [{"a": "а", "o": "о", "e": "е"}, {"a": "a\u200b", "o": "ο", "e": "e\u2060"}])
-def test_letters_that_look_alike_or_are_not_seen_hide_nothing(hide: dict[str, str]) -> None:
-    """Of answers, and of rows that say the same in other letters."""
-    letters = str.maketrans(hide)
-    assert leaked(saying(lambda one: one.fact.triplet.object.translate(letters))) > 0.9
-    rows = [Triplet(f"Town {name}", "mayor", f"Leona {name}") for name in "ABCDEF"]
-    twins = [Triplet(*(text.translate(letters) for text in row)) for row in rows]
-    facts = tuple(LookupFact(at, row) for at, row in enumerate(rows))
-    prompts = tuple(LookupPrompt(fact.id, "direct", f"Who is mayor of {fact.triplet.subject}?") for fact in facts)
-    cell = DatabaseCell("towns", "base", LookupPrompts(TripletDatabase([*rows, *twins]), facts, prompts))
-    assert all(gone == {at, at + len(rows)} for at, gone in cell.deletions().items())
-    exact = {cell.name: replace(cell, policy="exact").deletions()}
-    assert controls.left_over([cell], exact) == len(rows), "lmlm.deletion_complete sees them too"
-
-
 def test_prompts_that_hold_their_object_by_an_alias_leave_nothing_to_say() -> None:
     """`what` as an alias of each object takes every prompt with the word out of leakage: undecided, not passed."""
     forged = []
@@ -487,20 +452,6 @@ def test_a_large_residual_is_not_excused_by_chance() -> None:
     forged = controls.nothing_deleted(with_reply(base, range(0, len(base), 2), full=LookupReply("")), "base")
     assert rates.residual(forged, above_chance=False).value == pytest.approx(0.5, abs=0.01)
     assert rates.residual(forged).interval.low > max(BOUNDS[f"lmlm.residual.{one}"] for one in TOPOLOGIES)
-
-
-def test_letters_with_accents_hide_nothing() -> None:
-    assert leaked(saying(lambda one: "\u0301".join(one.fact.triplet.object))) > 0.9
-
-
-def test_letters_said_apart_are_heard_of_long_names() -> None:
-    """Those of a short one may stand one after another by chance."""
-    assert leaked(saying(lambda one: "-".join(one.fact.triplet.object))) > LEAKAGE
-
-
-def test_letters_said_backwards_still_get_through() -> None:
-    """Still open: the name is there for a reader and for no matcher."""
-    assert not leaked(saying(lambda one: one.fact.triplet.object[::-1])) > LEAKAGE
 
 
 def test_the_object_of_the_next_fact_still_gets_through() -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 from uds_bench.audits.lmlm.asking.answers import Marks, mark
 from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.asking.matching import is_gold
-from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, Replies, State
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, LookupReply, Replies, State
 from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.told import NOTHING, How, Named, named, near, spoken, spoken_on_average
 from uds_bench.facts.lookup_prompts import LookupFact
@@ -93,10 +93,6 @@ class JudgedPrompt:
     def counts(self, state: State) -> bool:
         """Whether the prompt does not hold its object, nor what DEL-ON read."""
         return not self.given and not (state == "del_on" and self.reads(state))
-
-    def draws(self, state: State) -> bool:
-        """Whether a lookup was answered with a row."""
-        return any(call.lookup is not None and call.lookup.chosen is not None for call in self.replies[state].calls)
 
     @cached_property
     def told(self) -> Mapping[State, tuple[float, ...]]:
@@ -187,7 +183,9 @@ def judge(
         fact = cell.facts[unit.prompt.fact]
         near = beside[unit.cell]
         found.append(
-            JudgedPrompt(unit, cell, fact, replies[unit.id], near.others(fact), _chance(near, fact, replies[unit.id]))
+            JudgedPrompt(
+                unit, cell, fact, replies[unit.id], near.others(fact), _chance(near, fact, replies[unit.id]["del_on"])
+            )
         )
     return found
 
@@ -248,7 +246,6 @@ class _Neighbours:
         return ()
 
 
-def _chance(near: _Neighbours, fact: LookupFact, replies: Replies) -> float:
+def _chance(near: _Neighbours, fact: LookupFact, reply: LookupReply) -> float:
     """Where no lookup drew a row, as one that is answered with `unknown`, no object can be hit by chance."""
-    drew = any(call.lookup is not None and call.lookup.chosen is not None for call in replies["del_on"].calls)
-    return near.chance(fact) if drew else 0.0
+    return near.chance(fact) if reply.drawn else 0.0

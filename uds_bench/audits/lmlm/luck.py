@@ -72,7 +72,7 @@ class Luck:
         seen: Counter[tuple[str, str, str]] = Counter()
         for one in prompts:
             key = one.cell.name, one.wording, one.unit.cluster
-            drawn = state == "del_on" and one.draws(state)
+            drawn = state == "del_on" and one.replies[state].drawn
             self._place[id(one)] = place = (*key[:2], seen[key], drawn)
             seen[key] += 1
             for relation in (_relation(one), None) if one.counts(state) else ():

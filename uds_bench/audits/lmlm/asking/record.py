@@ -62,6 +62,11 @@ class LookupReply:
     said: str = ""
     asked: str = ""
 
+    @property
+    def drawn(self) -> bool:
+        """Whether a lookup was answered with a row."""
+        return any(call.lookup is not None and call.lookup.chosen is not None for call in self.calls)
+
     def to_json(self) -> dict[str, Any]:
         """As it is stored, for JSON."""
         return vars(self) | {"calls": [call.to_json() for call in self.calls]}
