@@ -31,7 +31,8 @@ def values_like(value: str, count: int) -> tuple[str, ...]:
     """Up to `count` values of the shape of one, none of them the value itself; the same value has the same ones.
 
     A digit stands for a digit of its kind, a letter for a letter of its script, vowels for vowels where a script has
-    them, in its case; all other signs stay. Fewer where the shape has no more: of one digit there are nine others.
+    them, in its case; all other signs stay. What is twice in the value is twice in each: a number that repeats itself
+    is easily guessed beside others that do not. Fewer where the shape has no more: of one digit there are nine others.
 
     Args:
         value: What is true.
@@ -41,14 +42,14 @@ def values_like(value: str, count: int) -> tuple[str, ...]:
         Texts as long as the value, no two of the same letters and digits.
 
     Example:
-        >>> sorted(values_like("7", 20))
-        ['0', '1', '2', '3', '4', '5', '6', '8', '9']
+        >>> values_like("7-77", 20)[:3], len(values_like("7-77", 20))
+        (('4-44', '0-00', '8-88'), 9)
         >>> values_like("+44 20 Ab", 1) == values_like("+44 20 Ab", 1)
         True
     """
     generator, found = random.Random(f"values {value}"), {alike(value): ""}
     for _ in range(DRAWS * count):
-        drawn = "".join(_drawn(sign, generator) for sign in value)
+        drawn = _drawn(value, generator)
         if len(drawn) == len(value):
             found.setdefault(alike(drawn), drawn)
         if len(found) > count:
@@ -56,17 +57,21 @@ def values_like(value: str, count: int) -> tuple[str, ...]:
     return tuple(found.values())[1:]
 
 
-def _drawn(sign: str, generator: random.Random) -> str:
-    if sign.isdecimal():
-        return chr(ord(sign) - unicodedata.decimal(sign) + generator.randrange(10))
-    letters = _alternatives(sign)
-    drawn = generator.choice(letters) if letters else sign
-    return drawn.upper() if sign.isupper() else drawn
+def _drawn(value: str, generator: random.Random) -> str:
+    small = [sign.lower()[0] for sign in value]
+    put: dict[str, str] = {}
+    for sign in dict.fromkeys(small):
+        free = [one for one in _alternatives(sign) if one not in put.values()]
+        put[sign] = generator.choice(free or _alternatives(sign) or [sign])
+    return "".join(put[one].upper() if sign.isupper() else put[one] for sign, one in zip(value, small, strict=True))
 
 
 @cache
 def _alternatives(sign: str) -> str:
-    """Small letters that a letter, or a vowel sign, may be put for; "" of a sign that stays."""
+    """Digits, or small letters, that a digit, a letter or a vowel sign may be put for; "" of a sign that stays."""
+    if sign.isdecimal():
+        zero = ord(sign) - unicodedata.decimal(sign)
+        return "".join(map(chr, range(zero, zero + 10)))
     script = _script(sign)
     stock = embedded_toml("names.toml").get(script, {"between": " ", "letters": []})
     plain = unicodedata.normalize("NFD", sign.lower())[0]
@@ -74,8 +79,11 @@ def _alternatives(sign: str) -> str:
         if plain in group or (not stock["between"] and sign.isalpha()):
             return str(group)
     near = map(chr, range(max(0, ord(sign) - CODE_POINTS_NEAR), ord(sign) + CODE_POINTS_NEAR + 1))
-    kind = unicodedata.category(sign), script
-    return "".join(one for one in near if (unicodedata.category(one), _script(one)) == kind) if sign.isalpha() else ""
+    return "".join(one for one in near if _kind(one) == _kind(sign)) if sign.isalpha() else ""
+
+
+def _kind(sign: str) -> tuple[str, str, bool]:
+    return unicodedata.category(sign), _script(sign), sign.upper() != sign
 
 
 @cache
