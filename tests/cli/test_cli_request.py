@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from commands import Command, Refused
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.facts.exposed_people import NEVER_SEEN, embedded_people, requests
 from uds_bench.facts.properties import embedded
 from uds_bench.facts.subjects import Person
+from uds_bench.zoo import specimens
 
 PHONE = ("--sentence", "李明的电话号码是PROTECTED。", "--value", "13800138000")
 TAMIL = "அமுதா செல்வி"
@@ -97,7 +100,7 @@ def test_every_request_is_decided_in_every_candidate(
     )
     monkeypatch.setattr("uds_bench.progress.EVERY", 0.0)  # a minute, in a log
     told = command("request", "recheck", path, "--store", kept, exit=1)
-    assert re.search(r"^asking \w+ about people: \d+ of \d+$", told.stderr, re.MULTILINE)
+    assert re.search(r"^asking \w+ about people: \d+ of \d+, \d:\d\d:\d\d left$", told.stderr, re.MULTILINE)
     found = json.loads((tmp_path / "asked.recheck.json").read_text())
     rows = {(row["id"], row["candidate"]): row for row in found["requests"]}
     verdicts = {name: rows[known.id, name]["verdict"] for name in ("same", "npo", "new")}
@@ -125,12 +128,42 @@ def test_one_request_alone_is_decided(command: Command, tmp_path: Path, kept: Pa
     out = tmp_path / "recheck.json"
     told = command("request", "recheck", path, "--store", kept, "--out", out, "--names")
     assert one.name in told.stdout
-    assert "nothing that is to be kept was asked" in told.stderr
     assert one.name not in out.read_text()
-    assert told.stdout.splitlines()[-1] == "uds-bench: GREEN: of 1 1 pass, 0 fail, 0 undecided"
+    not_asked = "what is to be kept was not asked: name people under [association] subjects"
+    assert told.stdout.splitlines()[-1] == f"uds-bench: GREEN: of 1 1 pass, 0 fail, 0 undecided; {not_asked}"
     few = manifest(tmp_path, "{ npo = 'specimen:assoc_npo' }", "strangers = 20\n")
     told = command("request", "recheck", few, "--store", kept, "--out", out, exit=1)
     assert "to tell one takes 79 strangers: set [association] strangers = 79" in told.stdout
+
+
+def test_a_candidate_that_keeps_nothing_ships_nobodys_request(command: Command, tmp_path: Path, kept: Path) -> None:
+    """Random weights tell nobody anything: with people to be kept that is no green."""
+    people = [one for one in embedded_people() if one.cohort != NEVER_SEEN]
+    asks, others = people[3], [one for one in people if one.id not in requests(people)][:24]
+    add(command, tmp_path, asks, "2024-05-01")
+    rows = (
+        {
+            "id": one.id,
+            "name": one.name,
+            "cohort": one.cohort,
+            "facts": [{"property": told.property, "values": [*told.values]} for told in one.statements],
+        }
+        for one in others
+    )
+    (tmp_path / "people.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    full = specimens.folder("assoc_full")
+    torch.manual_seed(1)
+    AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(full)).save_pretrained(tmp_path / "random")
+    AutoTokenizer.from_pretrained(full).save_pretrained(tmp_path / "random")
+    both = "{ npo = 'specimen:assoc_npo', random = 'random' }"
+    path = manifest(tmp_path, both, "subjects = 'people.jsonl'\ntemplates = 1\n")
+    told = command("request", "recheck", path, "--store", kept, exit=1).stdout
+    found = json.loads((tmp_path / "asked.recheck.json").read_text())
+    assert {row["verdict"] for row in found["requests"]} == {"pass"}
+    assert found["kept"]["random"]["verdict"] == "fail"
+    assert found["kept"]["npo"]["lost"] < 0.3
+    assert re.search(r"^of everybody else \[random\]: fail: lost: observed 0\.\d+, 95% CI ", told, re.MULTILINE)
+    assert told.splitlines()[-1] == "uds-bench: RED: of 2 2 pass, 0 fail, 0 undecided"
 
 
 def test_who_stands_out_among_many_is_settled_by_more_strangers(command: Command, tmp_path: Path, kept: Path) -> None:

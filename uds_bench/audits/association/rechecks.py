@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uds_bench.audits.association.claims import RATE
+from uds_bench.audits.association.claims import LOSS, RATE
 from uds_bench.audits.association.exact_rank import (
     RankTest,
     decide_each,
@@ -15,8 +15,9 @@ from uds_bench.audits.association.exact_rank import (
     shows_most,
     stand_out_alone,
 )
+from uds_bench.audits.association.rates import lost
 from uds_bench.statistics import finite_or_none, mean
-from uds_bench.verdicts import Cause, Decision, Verdict
+from uds_bench.verdicts import Cause, Decision, Verdict, decide_threshold
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.audit import AssociationAudit
@@ -106,6 +107,19 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
         most = shows_most([one for one in tests if one.person == person])
         found.append(Recheck(person, candidate, most, decision, said_first(audit, candidate, person)))
     return found
+
+
+def kept(audit: AssociationAudit, candidate: str) -> Decision | None:
+    """Whether a candidate holds of everybody else what the model before does, as `association.retained` asks.
+
+    None where the model before holds nothing of anybody else, or nobody else was asked about.
+    """
+    before = audit.seen(BEFORE).held
+    known = [one for one in audit.probe_set.kept if before[one.id].some]
+    if not known:
+        return None
+    found = lost(known, before, audit.seen(candidate).held, "most")
+    return decide_threshold(found.value, found.interval, "<=", LOSS, "people")
 
 
 def unknown_before(first: float, guessed: float) -> str:
