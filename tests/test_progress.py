@@ -63,7 +63,11 @@ def test_the_log_of_a_long_command_has_a_line_a_minute(monkeypatch: pytest.Monke
         with watched("scoring", 2, lambda: nullcontext(console), 3), watched(f"asking {model}", 4) as advance:
             for _ in range(4):
                 advance(1)
-    assert file.getvalue().splitlines() == ["asking full: 3 of 4", "asking npo: 2 of 4"]
+    assert file.getvalue().splitlines() == [
+        "asking full: 2 of 4, 0:00:50 left",
+        "asking npo: 1 of 4, 0:01:15 left",
+        "asking npo: 4 of 4, 0:00:00 left",
+    ]
     terminal = Terminal()
     console = LoggedConsole(file=terminal, force_terminal=True, width=80)
     with watched("asking full", 4, lambda: nullcontext(console)) as advance:

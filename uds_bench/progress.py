@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 from rich.console import Console
 from rich.control import Control
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from uds_bench.errors import UdsWarning
 
@@ -25,7 +27,8 @@ def bar(console: Console) -> Progress:
 
     The file is asked and not the console: a log that takes colours (FORCE_COLOR) is a terminal to rich.
     """
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    left = TimeRemainingColumn(elapsed_when_finished=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), left
     return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
 
 
@@ -37,15 +40,17 @@ class LoggedConsole(Console):
         self._written_at = monotonic()
 
     def lines(self, text: str, total: int) -> Callable[[int], None]:
-        """What advances steps and, where the last line is `EVERY` seconds old, writes how many are done."""
-        done = 0
+        """What advances steps and, where the last line is `EVERY` seconds old, writes how many are done, and about how
+        long the others take."""
+        done, started = 0, monotonic()
 
         def advance(by: int) -> None:
             nonlocal done
             done += by
-            if monotonic() - self._written_at >= EVERY:
-                self._written_at = monotonic()
-                self.print(f"{text}: {done} of {total}", markup=False, highlight=False, soft_wrap=True)
+            if (now := monotonic()) - self._written_at >= EVERY and done:
+                self._written_at = now
+                left = timedelta(seconds=math.ceil((total - done) * (now - started) / done))
+                self.print(f"{text}: {done} of {total}, {left} left", markup=False, highlight=False, soft_wrap=True)
 
         return advance
 
