@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -9,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from books import ROOT
 from example import example
-from made_reports import report_of
-from test_report_odd import ATTACK, poisoned
+from made_reports import claim, report_of, run_of
+from markdown_it import MarkdownIt
+from test_report_odd import ATTACK, hostile
 
+from uds_bench.cards.card import cards
+from uds_bench.cards.markdown import page
+from uds_bench.claims.record import Bound
 from uds_bench.report import write_report
+from uds_bench.statistics import Interval
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium")
+PRINTED = "body { font: 9pt/1.5 sans-serif } td, th { padding: 4px 9px; border: 1px solid } table { border-spacing: 0 }"
+"""How Markdown is printed, as far as it takes room."""
 VIEWS = [(1440, 900, "light"), (390, 844, "light"), (1440, 900, "dark"), (390, 844, "dark")]
 OVERRIDE = "\u202e"
 """Turns what follows it around, to the end of what it stands in."""
@@ -27,6 +36,10 @@ OVERRIDE = "\u202e"
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as found:
         yield found.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+def pages(pdf: Path) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes()))
 
 
 def wordings(run: dict[str, Any]) -> dict[str, Any]:
@@ -181,9 +194,7 @@ def test_a_part_that_is_not_there_is_told(show: Any, written: Path, tmp_path: Pa
 
 
 def test_what_comes_from_the_report_stays_text(show: Any, tmp_path: Path) -> None:
-    run = poisoned(wordings(example()), ATTACK + OVERRIDE)
-    for score in run["scores"]:
-        score |= {"metric": "uds", "attack": "none"}
+    run = hostile(wordings(example()), ATTACK + OVERRIDE)
     shown = show(path=write_report(report_of(run, "run"), tmp_path))
     shown.open_all()
     assert shown.told == []
@@ -210,4 +221,23 @@ def test_what_comes_from_the_report_stays_text(show: Any, tmp_path: Path) -> Non
 def test_it_prints_on_a_few_pages(show: Any, tmp_path: Path) -> None:
     shown = show()
     shown.page.pdf(path=tmp_path / "page.pdf", format="A4")
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "page.pdf").read_bytes())) <= 3
+    assert pages(tmp_path / "page.pdf") <= 3
+
+
+def test_a_card_of_all_audits_prints_on_one_page(browser: Any, tmp_path: Path) -> None:
+    """Every claim of the default that speaks of a model, said of one, and half of them red."""
+    known = json.loads((ROOT / "goldens" / "default.json").read_text())["claims"]
+    ids = dict.fromkeys(name.partition("[")[0] for name in known if "[" in name)
+    told = {"interval": Interval(0.8, 0.95, "bootstrap", 40), "unit": "people", "bound": Bound(">=", 0.7)}
+    claims = [
+        claim(f"{id}[npo]", ("pass", "fail")[at % 2], observed=0.9, advice=f"the advice of {id.split('.')[0]}", **told)
+        for at, id in enumerate(ids)
+    ]
+    (card,) = cards(run_of(*claims))
+    assert len({one.audit for one in card.claims}) == 5
+    text = page(card, run_of(*claims), {"npo/model.safetensors": "ab" * 32})
+    printed = MarkdownIt("commonmark").enable("table").render(text)
+    shown = browser.new_page()
+    shown.set_content(f"<!doctype html><style>{PRINTED}</style>{printed}")
+    shown.pdf(path=tmp_path / "card.pdf", format="A4")
+    assert pages(tmp_path / "card.pdf") == 1

@@ -38,11 +38,17 @@ def poisoned(value, suffix):
     return value + suffix if isinstance(value, str) else value
 
 
-def test_nothing_in_the_report_becomes_markup():
-    run = poisoned(example(), ATTACK)
-    for row in run["scores"]:  # the figures need the metric's and the attack's own names
+def hostile(run, attack):
+    """A whole report that is poisoned, with what its figures go by: the metric's and the attack's own names."""
+    found = poisoned(run, attack)
+    for row in found["scores"]:
         row |= {"metric": "uds", "attack": "none"}
-        del row["checkpoint" + ATTACK]
+        del row["checkpoint" + attack]
+    return found
+
+
+def test_nothing_in_the_report_becomes_markup():
+    run = hostile(example(), ATTACK)
     for claim in run["claims"]:
         claim |= {"id": "depth.score"}
     page = harmless(render(run), 100)

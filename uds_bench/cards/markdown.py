@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from tabulate import tabulate
 
@@ -10,10 +11,14 @@ from uds_bench.cards.card import Card, Result, result_of
 from uds_bench.cards.statement import CLAIM, command, scope, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
+from uds_bench.verdicts import Verdict
 
 HEADERS = ("claim", "result", "observed", "95% interval", "needs", "controls right")
 SHOWN = 12
 """Characters of a digest that tell it from others."""
+MOST = 3
+"""Claims of an audit that have a row of their own."""
+BEFORE = {Verdict.FAIL: 0, Verdict.UNDECIDED: 1, Verdict.PASS: 2}
 
 
 def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
@@ -27,7 +32,8 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     basis = [one for one in card.basis if result_of(one) is not None]
     held = sum(result_of(one) == "PASSED" for one in basis)
     versions = {run.tool.name: run.tool.version, **run.environment}
-    rows = [_row(one) for one in card.claims if result_of(one) is not None]
+    audits = dict.fromkeys(one.audit for one in card.claims)
+    rows = [row for name in audits for row in _rows(name, [one for one in card.claims if one.audit == name])]
     weights = ", ".join(f"`{name}` {sha[:SHOWN]}" for name, sha in files.items() if name.endswith(".safetensors"))
     lines = [
         f"# {card.candidate}: {card.result}",
@@ -52,6 +58,15 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
 
 def _results(results: Mapping[str, Result | None]) -> str:
     return ", ".join(f"{name} {result or 'does not apply'}" for name, result in results.items())
+
+
+def _rows(audit: str, claims: Iterable[ClaimRecord]) -> list[tuple[str, ...]]:
+    """Of an audit the first `MOST` claims that came to a result, what stops a release before the rest, which is
+    counted: a page does not hold all of five audits."""
+    decided = sorted((one for one in claims if result_of(one) is not None), key=lambda one: BEFORE[one.verdict])
+    shown, more = decided[:MOST], decided[MOST:]
+    counted = ", ".join(f"{number} {word}" for word, number in Counter(one.spelled() for one in more).items())
+    return [*map(_row, shown), *([(f"{len(more)} more of {audit}", counted, "", "", "", "")] if more else [])]
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:
