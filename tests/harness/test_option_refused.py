@@ -32,7 +32,7 @@ REFUSED = [
     ("-p no:uds_bench_session", "-p no:uds_bench_session: no claim is kept, or told, without it"),
     ("-p no:uds_bench_screen", "-p no:uds_bench_screen: no claim is kept, or told, without it"),
     ("-o uds_manifest=nowhere.toml", "nowhere.toml"),
-    ("--uds-method npo --uds-manifest a_file", "--uds-method makes what is judged, and --uds-manifest names it"),
+    ("--uds-method npo --uds-manifest a_file", "{folder}/a_file, line 1: is no TOML"),
     ("--uds-method nowhere:forget", "nowhere:forget: cannot be imported (ModuleNotFoundError"),
     ("--uds-method npoo", "'npoo': is no built-in method, and no package.module:function: did you mean 'npo'"),
 ]

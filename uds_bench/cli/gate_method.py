@@ -89,11 +89,7 @@ def _show(card: MethodCard) -> None:
         typer.echo(f"note: {line}")
     for line in card.problems:
         typer.echo(f"error: {line}")
-    red = [row.claim for row in card.rows if not row.is_good]
-    audits = ", ".join(one.audit for one in card.costs)
-    missed = ", ".join(red) or "see the errors"
-    told = f"clears every claim of {audits}" if card.ok else f"does not clear the gate: {missed}"
-    typer.echo(f"{card.method} {told}")
+    typer.echo(card.sentence)
 
 
 def _table_row(row: ClaimRow) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--uds-method",
         metavar="MODULE:FUNCTION",
         default=None,
-        help="unlearning method to run on the shipped models: what it makes is judged",
+        help="unlearning method to run on the shipped models: what it makes is judged, beside a manifest's own models",
     )
     parser.addini("uds_goldens", "folder of goldens (default: goldens)", default="goldens")
 
@@ -82,9 +82,6 @@ def read_settings(config: pytest.Config) -> Settings:
     profile, draw = _profile(values["profile"]), _draw(values["draw"])
     if draw and profile == RECORDED and not values["manifest"]:
         raise ConfigurationError("--uds-draw: shipped models have no draws: add --uds-profile zoo")
-    method = str(config.getoption("--uds-method") or "")
-    if method and values["manifest"]:
-        raise ConfigurationError("--uds-method makes what is judged, and --uds-manifest names it: give one of them")
     html = _path(config, "html")
     return Settings(
         manifest=_file(config, "manifest"),
@@ -97,7 +94,7 @@ def read_settings(config: pytest.Config) -> Settings:
         record=_record(config),
         goldens=find_goldens(config.rootpath / config.getini("uds_goldens")),
         draw=draw,
-        method=method,
+        method=str(config.getoption("--uds-method") or ""),
         batch_size=values["batch-size"],
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,6 @@ from uds_bench.harness.options import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
     from uds_bench.harness.session import RunSession
-    from uds_bench.trials.beds import Trials
 
 __all__ = ["uds_attack", "uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
 
@@ -55,19 +55,22 @@ def pytest_configure(config: pytest.Config) -> None:
         meanwhile = ExitStack()
         meanwhile.enter_context(batches(settings.batch_size, "--uds-batch-size"))
         config.add_cleanup(meanwhile.close)
-        settings, trials = _tried(config, settings)
         run = Run(settings, config)
-        config.stash[RUN] = run
-        if run.settings.manifest is not None:
+        if settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
+        problems: list[str] = []
+        remarks: list[str] = []
+        if settings.method:
+            manifest, problems, remarks = _tried(config, settings)
+            run = Run(replace(settings, manifest=manifest), config)
+        config.stash[RUN] = run
     except UdsError as error:
         raise pytest.UsageError(*error.causes) from None
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         run_session = run_session_of(config)
-        if trials is not None:
-            run_session.found.problems += trials.problems
-            run_session.found.remarks += trials.remarks
+        run_session.found.problems += problems
+        run_session.found.remarks += remarks
 
 
 @pytest.hookimpl(trylast=True)
@@ -85,21 +88,24 @@ def keep_alive(config: pytest.Config) -> None:
         gc.freeze()
 
 
-def _tried(config: pytest.Config, settings: Settings) -> tuple[Settings, Trials | None]:
-    """Where a method is named, the same run of the models that it makes."""
-    if not settings.method:
-        return settings, None
+def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, list[str], list[str]]:
+    """A manifest to judge by, and what is wrong with a method, and what else is seen of it: the manifest of the models
+    that it makes. Where another one is named these are judged before it, by a run of their own."""
     from uds_bench.trials.method import UserMethod
 
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
 
     from uds_bench.trials.beds import try_method
-    from uds_bench.trials.check import methods_home
+    from uds_bench.trials.check import check_method, methods_home
 
-    trials = try_method(method, methods_home(), tell=partial(print, file=sys.__stderr__))
-    # Workers have the options of the process above them: they judge what it made.
-    config.option.uds_method, config.option.uds_manifest = None, str(trials.manifest)
-    return replace(settings, manifest=trials.manifest), trials
+    config.option.uds_method = None  # workers have the options of the process above them
+    tell = partial(print, file=sys.__stderr__)
+    if settings.manifest is not None:
+        card = check_method(settings.method, store=settings.store, tell=tell)
+        return settings.manifest, [*card.problems, *card.missed], [*card.remarks, card.sentence]
+    trials = try_method(method, methods_home(), tell=tell)
+    config.option.uds_manifest = str(trials.manifest)
+    return trials.manifest, trials.problems, trials.remarks
 
 
 def run_session_of(config: pytest.Config) -> RunSession:

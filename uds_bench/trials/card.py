@@ -61,6 +61,25 @@ class MethodCard:
         passes = any(row.verdict == Verdict.PASS for row in self.rows)
         return not self.problems and passes and all(row.is_good for row in self.rows)
 
+    @property
+    def missed(self) -> list[str]:
+        """A line of each claim that keeps the method from clearing the gate."""
+        found = []
+        for row in self.rows:
+            if not row.is_good:
+                seeds = ", ".join(f"{count} {word}" for word, count in row.seeds.items())
+                number = "" if row.observed is None else f": mean {row.observed:.3g}, needs {row.needs}"
+                found.append(f"{self.method} does not clear {row.claim} (seeds: {seeds}){number}")
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """What it came to."""
+        if self.ok:
+            return f"{self.method} clears every claim of {', '.join(one.audit for one in self.costs)}"
+        red = ", ".join(row.claim for row in self.rows if not row.is_good)
+        return f"{self.method} does not clear the gate: {red or 'see the errors'}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
