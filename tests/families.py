@@ -18,6 +18,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, find_anatomy
+from uds_bench.checkpoints.probe import verify
 
 LAYERS, WIDTH, HEADS, WINDOW = 3, 32, 4, 4
 CORPUS = (
@@ -150,7 +151,8 @@ FAMILIES: dict[str, Callable[..., Any]] = {
 
 def in_memory(model: Any, tokenizer: Any = None, name: str = "tiny") -> Checkpoint:
     """A checkpoint that lies in no file."""
-    return Checkpoint(CheckpointSpec(name), model.requires_grad_(False), tokenizer, find_anatomy(model), name)
+    model.requires_grad_(False)
+    return Checkpoint(CheckpointSpec(name), model, tokenizer, verify(model, find_anatomy(model)), name)
 
 
 def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int = 2) -> Path:

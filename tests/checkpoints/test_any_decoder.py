@@ -1,4 +1,4 @@
-"""Block outputs of any decoder that transformers builds: found without a row, held against the model's own pass."""
+"""Parts of any decoder that transformers builds: found in its own forward pass, and held against it."""
 
 from __future__ import annotations
 
@@ -163,3 +163,18 @@ def test_answers_and_replies_do_not_depend_on_the_batch(name: str, saved: Any) -
                 ids.append(new)
         slow.append(tuple(ids[len(prompt) :]))
     assert [one.ids for one in said] == slow
+
+
+WITHOUT_PARTS = {"bloom", "falcon", "falcon_mamba", "granite", "jamba", "lfm2", "mamba", "mamba2", "mpt", "opt"}
+"""Those that add within the module, scale what they add, or have other modules from block to block."""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_attention_and_mlp_add_is_found(name: str, saved: Any) -> None:
+    loaded = saved(name)
+    anatomy, named = loaded.anatomy, {module: path.rpartition(".")[2] for path, module in loaded.model.named_modules()}
+    found = [(named[one], named[other]) for one, other in zip(anatomy.attention, anatomy.mlp, strict=True)]
+    assert (name in WITHOUT_PARTS) == (not found)
+    for attention, mlp in found:
+        assert "attn" in attention or "attention" in attention, attention
+        assert mlp in ("mlp", "fc2", "block_sparse_moe", "post_feedforward_layernorm", "post_mlp_layernorm"), mlp

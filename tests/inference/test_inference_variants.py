@@ -76,7 +76,9 @@ def bloom() -> Any:
     decoder = model.transformer
     blocks = tuple(decoder.h)
     attention, mlp = tuple(b.self_attention for b in blocks), tuple(b.mlp for b in blocks)
-    return SimpleNamespace(model=model, anatomy=Anatomy("bloom", blocks, attention, mlp, decoder.ln_f, model.lm_head))
+    return SimpleNamespace(
+        model=model, anatomy=Anatomy("bloom", blocks, decoder.ln_f, model.lm_head, attention=attention, mlp=mlp)
+    )
 
 
 def test_blocks_whose_arguments_cannot_be_replayed() -> None:

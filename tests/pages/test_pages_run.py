@@ -10,8 +10,6 @@ from books import PAGES, blocks, name_of
 from walk import Place, Walk, walk
 from walks import WALKS
 
-from uds_bench.checkpoints import anatomy
-
 ELSEWHERE = {"docs/howto/ci.md"}
 """By `tests/test_installed.py`, as it takes an installed wheel."""
 NOT_RUN = {
@@ -50,8 +48,7 @@ def params(found: list[Path]) -> list[Any]:
 
 @pytest.mark.usefixtures("judged_store")
 @pytest.mark.parametrize("page", params(pages("")))
-def test_what_stands_on_a_page_is_run(page: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anatomy, "LAYOUTS", dict(anatomy.LAYOUTS))
+def test_what_stands_on_a_page_is_run(page: Path, place: Place) -> None:
     assert walk(page, WALKS[name_of(page)], place, slow=False) > 0
 
 

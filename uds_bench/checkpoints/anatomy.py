@@ -1,7 +1,7 @@
 """Where the parts of a decoder are: blocks, what each adds to the residual stream, final norm and head.
 
-Blocks, norm and head are found in any HF decoder: `verify` holds them against the model's own forward pass. What
-attention and MLP add is known of families that name them as most do, or by a row of `LAYOUTS`, where it adds up.
+Blocks, norm and head are found in any HF decoder. `probe.verify` holds them against the model's own forward pass, in
+which it finds what attention and MLP add.
 """
 
 from __future__ import annotations
@@ -11,33 +11,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers.pytorch_utils import Conv1D
 
 from uds_bench.errors import CheckpointError
 
 
 class FamilyError(CheckpointError):
     """A family whose blocks cannot be read, whatever its weights are."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Attribute names of a block's modules whose outputs are added to the stream."""
-
-    attention: str = "self_attn"
-    mlp: str = "mlp"
-    down: str = "down_proj"
-    """Of the feed-forward module `mlp`: the last matrix."""
-
-
-USUAL = Layout()
-POST_NORM = Layout(attention="post_attention_layernorm", mlp="post_feedforward_layernorm")
-"""Families that normalise what a sublayer gives before they add it: OLMo 2 and 3, Gemma 2 and 3."""
-
-LAYOUTS: dict[str, Layout] = {
-    "gpt2": Layout(attention="attn", down="c_proj"),
-    "gpt_neox": Layout(attention="attention", down="dense_4h_to_h"),
-}
 
 
 CAPS = ("final_logit_softcapping", "logits_soft_cap")
@@ -50,17 +29,17 @@ class Anatomy:
 
     The output of `attention[i]` (its first item where it is a tuple) is what the block adds to the residual
     stream for attention, that of `mlp[i]` likewise: block output - block input = attention + mlp. Both are empty where
-    a family's blocks are not made so.
+    a family's blocks are not made so, and before `probe.verify` has looked.
     """
 
     family: str
     blocks: tuple[nn.Module, ...]
-    attention: tuple[nn.Module, ...]
-    mlp: tuple[nn.Module, ...]
     norm: nn.Module
     head: nn.Module
     softcap: float | None = None
     scale: float = 1.0
+    attention: tuple[nn.Module, ...] = ()
+    mlp: tuple[nn.Module, ...] = ()
 
     def readout(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits (..., vocabulary) of a residual stream (..., width), such as a block's output.
@@ -121,18 +100,9 @@ def find_anatomy(model: Any) -> Anatomy:
         lacks = "no output embeddings" if head is None else "no list of as many blocks as its configuration counts"
         raise FamilyError(f"family {family} is not supported: it has {lacks}: use a causal language model")
     place, blocks = listed
-    layout = LAYOUTS.get(family, USUAL)
-    if family not in LAYOUTS and hasattr(blocks[0], POST_NORM.mlp):
-        layout = POST_NORM
-    named = all(hasattr(block, name) for block in blocks for name in (layout.attention, layout.mlp))
-    attention, mlp = (
-        tuple(getattr(block, name) for block in blocks if named) for name in (layout.attention, layout.mlp)
-    )
     return Anatomy(
         family=family,
         blocks=tuple(blocks),
-        attention=attention,
-        mlp=mlp,
         norm=_norm(decoder.get_submodule(place.rpartition(".")[0]), text.hidden_size),
         head=head,
         softcap=next((cap for name in CAPS if (cap := getattr(text, name, None))), None),
@@ -158,52 +128,3 @@ def _scale(text: Any) -> float:
     """What logits are multiplied by."""
     times, over = (getattr(text, name, None) for name in ("logit_scale", "logits_scaling"))
     return float(times) if isinstance(times, float) else 1 / over if isinstance(over, float | int) else 1.0
-
-
-PLAIN = (nn.Linear, Conv1D)
-"""What is edited; an adapter or quantized weights would answer otherwise than their matrix says."""
-
-
-@dataclass(frozen=True)
-class Projection:
-    """`linear` maps keys [..., inner] to [..., width]; `norm`: what its output passes before it is added, if any."""
-
-    linear: nn.Module
-    norm: nn.Module | None
-
-    def shift(self, wanted: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-        """By how much `output` of the matrix has to move so that what is added to the stream moves by `wanted`.
-
-        Both [..., width]. Behind an RMS norm (OLMo 2, Gemma) the direction is exact and the length right for small
-        shifts: the norm divides by the output's own length. A dimension that its gain cuts off stays.
-        """
-        if self.norm is None:
-            return wanted
-        gain = self.norm(torch.ones_like(output[:1]))
-        length = output.square().mean(-1, keepdim=True).sqrt()
-        return torch.where(gain == 0, 0.0, wanted * length / gain)
-
-    def add(self, change: torch.Tensor) -> None:
-        """Add [width, inner] to the matrix, in its own layout."""
-        weight = self.linear.weight
-        assert isinstance(weight, torch.Tensor)
-        with torch.no_grad():
-            weight.add_((change.T if type(self.linear) is Conv1D else change).to(weight.dtype))
-
-
-def find_projections(model: Any) -> tuple[Projection, ...]:
-    """One a block. Raises CheckpointError where a block has no single plain one, as with experts or an adapter."""
-    anatomy = find_anatomy(model)
-    layout, found = LAYOUTS.get(anatomy.family, USUAL), []
-    for place, (block, branch) in enumerate(zip(anatomy.blocks, anatomy.branch("mlp"), strict=True)):
-        inner = getattr(block, layout.mlp, None)
-        linear = getattr(inner, layout.down, None)
-        if type(linear) not in PLAIN:
-            what = "none" if linear is None else f"a {type(linear).__name__}"
-            raise CheckpointError(
-                f"family {anatomy.family}, block {place}: {layout.mlp}.{layout.down} is to be one plain matrix and is "
-                f"{what}: experts, adapters and quantized weights cannot be edited; other names go into LAYOUTS"
-            )
-        assert isinstance(linear, nn.Module)
-        found.append(Projection(linear, None if branch is inner else branch))
-    return tuple(found)

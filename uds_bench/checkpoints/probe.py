@@ -1,20 +1,26 @@
 """What a freshly loaded model does on a few tokens: the checks that need a forward pass."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from uds_bench.checkpoints.anatomy import Anatomy, FamilyError, block_hidden
+from uds_bench.checkpoints.anatomy import Anatomy, FamilyError
 from uds_bench.errors import CheckpointError
 
 TOKENS = 24
+Outputs = Mapping[nn.Module, Tensor]
+Modules = tuple[nn.Module, ...]
 _TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  # of a token's largest value
 
 
 @torch.no_grad()
-def probe_logits(model: Any, last: int | None = None) -> torch.Tensor:
+def probe_logits(model: Any, last: int | None = None) -> Tensor:
     """Logits on ids spread over the vocabulary, the same for every checkpoint of one vocabulary.
 
     Args:
@@ -27,36 +33,65 @@ def probe_logits(model: Any, last: int | None = None) -> torch.Tensor:
     ids = _ids(model)
     if last is not None:
         ids[:, -1] = last
-    logits: torch.Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    logits: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return logits
 
 
 @torch.no_grad()
-def verify(model: Any, anatomy: Anatomy) -> Anatomy:
-    """Check `anatomy` against the model's own forward pass.
+def seen(model: Any, modules: Iterable[nn.Module]) -> tuple[dict[nn.Module, Tensor], dict[nn.Module, Tensor]]:
+    """What modules give, and what they take, in a forward pass over the probe.
 
-    The readout of the last block must give the model's logits, each block's output must be the next one's input, and
-    no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. What comes back is
-    without attention and MLP where a block adds something other than what they give.
+    Args:
+        model: A causal language model of transformers.
+        modules: Some of its modules.
+
+    Returns:
+        What each gives and takes, [1, `TOKENS`, features], in the order in which they ran; without those that ran more
+        than once, and those that give or take no tensor.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> inner = nn.Linear(1, 1)
+        >>> run = lambda input_ids, **_: SimpleNamespace(logits=inner(input_ids[..., None].float()))
+        >>> outer = SimpleNamespace(get_input_embeddings=lambda: nn.Embedding(3, 1), device="cpu")
+        >>> class Model(SimpleNamespace): __call__ = lambda self, **given: run(**given)
+        >>> outputs, inputs = seen(Model(**vars(outer)), [inner])
+        >>> outputs[inner].shape, inputs[inner].shape
+        (torch.Size([1, 24, 1]), torch.Size([1, 24, 1]))
     """
-    inputs: dict[Any, torch.Tensor] = {}
-    outputs: dict[Any, torch.Tensor] = {}
+    inputs: dict[nn.Module, Tensor] = {}
+    outputs: dict[nn.Module, Tensor] = {}
+    runs: Counter[nn.Module] = Counter()
 
-    def record(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        inputs[module] = block_hidden(kwargs.get("hidden_states", args))
-        outputs[module] = block_hidden(output)
+    def record(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        runs[module] += 1
+        for kept, value in ((inputs, kwargs.get("hidden_states", args)), (outputs, output)):
+            hidden = value[0] if isinstance(value, tuple) and value else value
+            if isinstance(hidden, Tensor):
+                kept[module] = hidden
 
-    watched = (*anatomy.blocks, *anatomy.attention, *anatomy.mlp)
-    handles = [module.register_forward_hook(record, with_kwargs=True) for module in watched]
+    handles = [module.register_forward_hook(record, with_kwargs=True) for module in modules]
     try:
-        logits = probe_logits(model)
-    except TypeError as error:
-        raise _unsupported(anatomy, str(error)) from None
+        probe_logits(model)
     finally:
         for handle in handles:
             handle.remove()
-    if silent := [type(module).__name__ for module in anatomy.blocks if module not in outputs]:
-        raise _unsupported(anatomy, f"its {silent[0]} does not run in a forward pass")
+    once, taken = ({each: kept[each] for each in kept if runs[each] == 1} for kept in (outputs, inputs))
+    return once, taken
+
+
+@torch.no_grad()
+def verify(model: Any, anatomy: Anatomy) -> Anatomy:
+    """Check `anatomy` against the model's own forward pass, and find in it what attention and MLP add.
+
+    The readout of the last block must give the model's logits, each block's output must be the next one's input, and
+    no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. What comes back is
+    without attention and MLP where a block adds something other than what two of its modules give.
+    """
+    outputs, inputs = seen(model, [module for block in anatomy.blocks for module in (block, *block.children())])
+    if silent := [type(block).__name__ for block in anatomy.blocks if block not in outputs or block not in inputs]:
+        raise _unsupported(anatomy, f"its {silent[0]} gives no hidden states in a forward pass")
+    logits = probe_logits(model)
     if not torch.isfinite(logits).all():
         raise CheckpointError(
             f"family {anatomy.family} gives logits that are NaN or infinite in {logits.dtype} on "
@@ -69,28 +104,55 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
         raise _unsupported(anatomy, "final norm and head on the last block do not give the model's logits")
     if not adds_up(probe_logits(model, last=0)[:, :-1], [logits[:, :-1]]):
         raise _unsupported(anatomy, "its tokens hear of later ones, so that it is no decoder")
-    parts = zip(anatomy.blocks, anatomy.attention, anatomy.mlp, strict=False)
-    whole = all(
-        {attention, mlp} <= outputs.keys()
-        and adds_up(outputs[block], [inputs[block], outputs[attention], outputs[mlp]])
-        for block, attention, mlp in parts
+    attention, mlp = _parts(anatomy.blocks, outputs, inputs)
+    return replace(anatomy, attention=attention, mlp=mlp)
+
+
+def _parts(blocks: Sequence[nn.Module], outputs: Outputs, inputs: Outputs) -> tuple[Modules, Modules]:
+    """Attention and MLP of each block, or none: the two of its modules, by the same names in all blocks, that add up
+    to what it adds. The one that runs first is attention.
+
+    The nearest pair, as beside a large stream a small part is no more than rounding. Of modules that give what they
+    take, such as dropouts, the first that runs is as near.
+    """
+    ran = {module: place for place, module in enumerate(outputs)}
+    names = sorted(
+        (name for name, module in blocks[0].named_children() if module in ran),
+        key=lambda name: ran[blocks[0].get_submodule(name)],
     )
-    return anatomy if whole else replace(anatomy, attention=(), mlp=())
+    nearest: tuple[float, tuple[Modules, Modules]] = math.inf, ((), ())
+    for first, second in combinations(names, 2):
+        pairs = {block: (getattr(block, first, None), getattr(block, second, None)) for block in blocks}
+        found = [(outputs[block], [inputs[block], *_said(outputs, pair)]) for block, pair in pairs.items()]
+        if all(len(parts) == 3 and {part.shape for part in parts} == {total.shape} for total, parts in found):
+            far = sum(_distance(total, parts) for total, parts in found)
+            whole = all(adds_up(total, parts) for total, parts in found)
+            attention, mlp = zip(*pairs.values(), strict=True)
+            nearest = min(nearest, (far, (attention, mlp) if whole else ((), ())), key=lambda one: one[0])
+    return nearest[1]
 
 
-def _readout(anatomy: Anatomy, hidden: torch.Tensor) -> torch.Tensor:
+def _said(outputs: Outputs, modules: Iterable[Any]) -> list[Tensor]:
+    return [outputs[module] for module in modules if module in outputs]
+
+
+def _distance(total: Tensor, parts: Sequence[Tensor]) -> float:
+    return float((total.float() - torch.stack([part.float() for part in parts]).sum(0)).abs().mean())
+
+
+def _readout(anatomy: Anatomy, hidden: Tensor) -> Tensor:
     try:
         return anatomy.readout(hidden)
     except RuntimeError:
         raise _unsupported(anatomy, "its head does not take what its last block gives") from None
 
 
-def _ids(model: Any) -> torch.Tensor:
+def _ids(model: Any) -> Tensor:
     rows = model.get_input_embeddings().weight.shape[0]
     return torch.linspace(0, rows - 1, TOKENS, device=model.device).long()[None]
 
 
-def adds_up(total: torch.Tensor, parts: Sequence[torch.Tensor]) -> bool:
+def adds_up(total: Tensor, parts: Sequence[Tensor]) -> bool:
     """Whether `parts` sum to `total`, both (..., features), within the rounding of their dtype.
 
     Judged token by token, since a few tokens have values hundreds of times those of the others, and against

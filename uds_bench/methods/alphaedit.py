@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from uds_bench.checkpoints import Anatomy, find_anatomy
-from uds_bench.checkpoints.anatomy import Projection, find_projections
 from uds_bench.checkpoints.probe import verify
+from uds_bench.checkpoints.projections import Projection, find_projections
 from uds_bench.errors import CheckpointError, ConfigurationError, FactError
 from uds_bench.inference.hooks import reading, reading_inputs
 from uds_bench.methods.data import Data

@@ -112,7 +112,19 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
 def kept(audit: AssociationAudit, candidate: str) -> Decision | None:
     """Whether a candidate holds of everybody else what the model before does, as `association.retained` asks.
 
-    None where the model before holds nothing of anybody else, or nobody else was asked about.
+    Args:
+        audit: The audit of a run.
+        candidate: A judged model.
+
+    Returns:
+        The decision on what is lost, -1 to 1, lower is better. None where the model before holds nothing of anybody
+        else, or nobody else was asked about.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> nobody = SimpleNamespace(probe_set=SimpleNamespace(kept=[]), seen=lambda name: SimpleNamespace(held={}))
+        >>> kept(nobody, "npo") is None
+        True
     """
     before = audit.seen(BEFORE).held
     known = [one for one in audit.probe_set.kept if before[one.id].some]
