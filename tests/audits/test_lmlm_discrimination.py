@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 
 from uds_bench.audits.lmlm.discrimination import LACK, Pairs, discrimination, each, most
 from uds_bench.audits.lmlm.luck import Beside
-from uds_bench.audits.lmlm.reader import Signs, how_often, reading, where, which
 from uds_bench.statistics import Rate, cluster_interval
 
 SHARES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -161,94 +160,3 @@ def test_an_interval_ends_where_the_number_does() -> None:
     found, _ = told(of_replies(np.eye(30)))
     assert (found.value, found.interval.high) == (1, 1)
     assert found.interval.low < 1
-
-
-# The reader.
-
-
-def signs(own: list[int], heard: list[list[int]]) -> dict[str, list[Signs]]:
-    """Facts that are all held beside each other: the sign of each, and of it in every other reply."""
-    found = {}
-    for fact, sign in enumerate(own):
-        rest = [other for other in range(len(own)) if other != fact]
-        found[str(fact)] = [Signs([str(o) for o in rest], [sign] * len(rest), [heard[o][fact] for o in rest])]
-    return found
-
-
-def test_any_sign_is_read_that_is_the_same_for_all_facts_and_none_that_is_each_ones_own() -> None:
-    """One that is told by the third name of a list; and one told by a number that is drawn for each fact."""
-    draw = np.random.default_rng(3)
-    lists = draw.integers(0, 5, (80, 80)).tolist()
-    found = reading(signs([7] * 80, lists))
-    assert found.value == 1
-    assert found.interval.low > 0.05, "what leakage_ever may be"
-    alone = reading(signs(list(range(100, 180)), lists))
-    assert alone.value <= 0
-    assert not math.isnan(alone.value)
-
-
-@pytest.mark.parametrize("kinds", [2, 3, 40])
-def test_who_guesses_is_not_read_in_expectation(kinds: int) -> None:
-    draw, values = np.random.default_rng(4), []
-    for _ in range(150):
-        lists = draw.integers(0, kinds, (24, 24)).tolist()
-        values.append(reading(signs([lists[at][at] for at in range(24)], lists)).value)
-    assert abs(fmean(values)) < 4 * np.std(values) / math.sqrt(len(values))
-
-
-def test_an_interval_allows_for_halves_that_teach_each_other() -> None:
-    """Signs of two kinds: both halves take the same one for true where both err alike."""
-    draw, tries, kept = np.random.default_rng(5), 200, 0
-    for _ in range(tries):
-        lists = draw.integers(0, 2, (60, 60)).tolist()
-        interval = reading(signs([lists[at][at] for at in range(60)], lists)).interval
-        kept += interval.low <= 0 <= interval.high
-    print(f"{kept / tries:.3f} of intervals hold 0")
-    assert binomtest(kept, tries, 0.95).pvalue > 0.001
-
-
-def test_what_is_read_is_that_of_a_loop_over_halves() -> None:
-    """Facts at one place or two; what one half teaches is looked for in the other, beside facts of that half alone."""
-    draw, facts = np.random.default_rng(7), {}
-    for at in range(20):
-        rest = [str(other) for other in range(20) if other != at]
-        facts[str(at)] = [
-            Signs(rest, [int(draw.integers(0, 3))] * 19, draw.integers(0, 4, 19).tolist()) for _ in range(at % 2 + 1)
-        ]
-    taken: list[set[int]] = []
-    for half in (0, 1):
-        weight = dict.fromkeys(range(4), 0.0)
-        for fact, places in facts.items():
-            for one in places if int(fact) % 2 == half else ():
-                heard = [sign for other, sign in zip(one.facts, one.heard, strict=True) if int(other) % 2 == half]
-                for sign in weight:
-                    weight[sign] += ((one.own[0] == sign) - fmean(each == sign for each in heard)) / len(places)
-        taken.append({sign for sign, more in weight.items() if more > 1e-9})
-    pairs: dict[str, list[Pairs]] = {}
-    for fact, places in facts.items():
-        half = int(fact) % 2
-        for one in places:
-            kept = [
-                (o, sign in taken[1 - half]) for o, sign in zip(one.facts, one.heard, strict=True) if int(o) % 2 == half
-            ]
-            own = np.full((len(kept), 1), float(one.own[0] in taken[1 - half]))
-            heard = np.array([[float(held)] for _, held in kept])
-            pairs.setdefault(fact, []).append(Pairs([o for o, _ in kept], own, heard))
-    expected, found = told(pairs)[0], reading(facts)
-    assert found.value == pytest.approx(expected.value)
-    wider = math.sqrt(1 + 2 / math.pi)
-    assert found.interval.low == pytest.approx(expected.value - wider * (expected.value - expected.interval.low))
-    assert found.interval.high == pytest.approx(expected.value + wider * (expected.interval.high - expected.value))
-
-
-def test_signs_are_of_places_of_prompts_together_and_of_replies_together() -> None:
-    first, second = (0, 1, 1), (2, 0, 2)
-    asked = [
-        Beside((), ["b", "c"], [], first, [None, second]),
-        Beside((), ["c"], [], None, [first]),
-    ]
-    assert where(asked) == [Signs(["b", "c"], [first] * 2, [None, second]), Signs(["c"], [None], [first])]
-    assert how_often(asked) == [Signs(["b", "c"], [(1, 1), (2, 1)], [(1, 0), (2, 2)])]
-    assert which([asked]) == [Signs(["c"], [(True, False)], [(True, True)])]
-    assert how_often([]) == which([]) == []
-    assert math.isnan(reading({}).value)

@@ -18,7 +18,7 @@ from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, Looku
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.luck import Luck
-from uds_bench.audits.lmlm.told import NOTHING, TOLD, named, spoken
+from uds_bench.audits.lmlm.told import NOTHING, TOLD, UNNAMED, first_and_last, spoken
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -108,11 +108,11 @@ def told(other: JudgedPrompt, one: JudgedPrompt) -> tuple[float, ...]:
     """How far what is said of one fact tells the object of another."""
     if holds_one(other.unit.prompt.text, one.fact.answers):
         return NOTHING
-    among = named(other.said["forbidden"], (one.fact.answers, *one.others))
+    first, last = first_and_last(other.said["forbidden"], (*one.others, one.fact.answers))
     given_words = tokens(other.unit.prompt.text)
     own = " ".join(token for token in tokens(other.said["forbidden"]) if token not in given_words)
     held, share = spoken(other.said["forbidden"], own, one.fact.answers)
-    return tuple(map(float, (held, share, among.first == 0, among.last == 0)))
+    return tuple(map(float, (held, share, first == one.fact.answers, last == one.fact.answers)))
 
 
 def at_most(heard: list[float], own: list[float]) -> float:
@@ -159,10 +159,16 @@ def test_how_a_list_names_an_object_is_told_with_it() -> None:
     one, other = _of(["Faro", "Oslo"], lambda own: "Of Oslo, Faro and Oslo" if own == "Faro" else "Faro")
     found = alone([one, other]).beside(one)
     assert found is not None
-    assert (found.own_how, found.heard_how, found.relation) == ((1, 1, 1), [(0, 0, 1)], "home")
+    assert (places(found.own_how), places(found.heard_how[0]), found.relation) == ((1, 1, 1), (0, 0, 1), "home")
     back = alone([one, other]).beside(other)
     assert back is not None
-    assert (back.own_how, back.heard_how) == (None, [(0, 0, 2)])
+    assert (back.own_how, places(back.heard_how[0])) == (UNNAMED, (0, 0, 2))
+
+
+def places(signs: Any) -> tuple[Any, ...]:
+    """From the first object named, from the last, and how often."""
+    known = {sign[0]: sign[1] for sign in signs}
+    return known["at"], known["before the last"], known["times"]
 
 
 def test_after_deletion_who_drew_a_row_is_held_beside_those_who_did() -> None:
@@ -178,7 +184,9 @@ def test_after_deletion_who_drew_a_row_is_held_beside_those_who_did() -> None:
     found = Luck(rows, "del_on").beside(rows[0])
     assert found is not None
     assert found.facts == [rows[1].unit.cluster]
-    assert Luck(rows, "del_on").beside(rows[2]) is None
+    alone_there = Luck(rows, "del_on").beside(rows[2])
+    assert alone_there is not None
+    assert set(alone_there.facts) == {rows[at].unit.cluster for at in (0, 1, 3)}, "who alone drew none"
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:

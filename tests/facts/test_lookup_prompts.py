@@ -99,3 +99,9 @@ def test_facts_and_prompts_that_do_not_belong_together(
     facts: list[LookupFact], prompts: list[LookupPrompt], told: str
 ) -> None:
     assert told in refusal(LookupPrompts, DATABASE, tuple(facts), tuple(prompts))
+
+
+def test_an_object_without_a_letter_is_refused_as_no_reply_would_tell_it() -> None:
+    row = Triplet("Ada", "likes", "♠!")
+    told = refusal(LookupPrompts, TripletDatabase([row], "cards"), (LookupFact(0, row),), ())
+    assert told.startswith("cards: fact 0: the object '♠!' has no letter and no digit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -33,3 +34,7 @@ def own(one: JudgedPrompt) -> str:
 
 def others(one: JudgedPrompt) -> list[str]:
     return [names[0] for names in one.others]
+
+
+def coin(*of: object) -> bool:
+    return random.Random(str(of)).random() < 0.5

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 from lmlm_by_hand import perfectly, with_reply
-from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, leaked, others, own, saying
+from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, coin, leaked, others, own, saying
 
 from uds_bench.audits.lmlm import controls, rates
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell, every_prompt
 from uds_bench.audits.lmlm.asking.probe import Library, ask_perfectly
-from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, LookupRecord, LookupReply, Replies, State
+from uds_bench.audits.lmlm.asking.record import OFF, STATES, LookupRecord, LookupReply, Replies, State
 from uds_bench.audits.lmlm.claims import GIVEN_SHARE
 from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.leakage import AFTER, Leakage
@@ -179,61 +179,6 @@ def test_what_is_not_named_is_told_where_all_else_is() -> None:
     assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
-PLACED: dict[str, Callable[[JudgedPrompt], list[str]]] = {
-    "the third of all": lambda one: [*others(one)[:2], own(one), *others(one)[2:]],
-    "twice, in one order": lambda one: sorted([own(one), own(one), *others(one)]),
-    "the last but one": lambda one: [*others(one)[:-1], own(one), *others(one)[-1:]],
-}
-
-
-@pytest.mark.parametrize("place", PLACED)
-def test_a_list_tells_by_any_code_that_is_the_same_for_all_facts(place: str) -> None:
-    """All objects are named of each: whoever learned the code of some facts reads the others."""
-    how, found = Leakage(saying(lambda one: ", ".join(PLACED[place](one)))).worst_ever()
-    assert how == "by where it is named with lookups forbidden"
-    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
-
-
-def of_states(hold: Callable[[JudgedPrompt, str, State], bool], states: Sequence[State]) -> list[JudgedPrompt]:
-    """In each state a list of the relation's objects that begins and ends with the same one."""
-    found = []
-    for one in PERFECT:
-        names = sorted({own(one), *others(one)})
-        said = {s: [names[0], *(name for name in names if hold(one, name, s)), names[0]] for s in states}
-        replies = {**one.replies, **{state: LookupReply(", ".join(listed)) for state, listed in said.items()}}
-        found.append(replace(one, replies=replies))
-    return found
-
-
-def coin(*of: object) -> bool:
-    return random.Random(str(of)).random() < 0.5
-
-
-def agreeing(one: JudgedPrompt, name: str, state: State) -> bool:
-    """Half of all names in each; two elicitations agree on the own one, and on others one of them with the third."""
-    first, second = coin(one.unit.cluster, name), coin(one.unit.cluster, name, "which")
-    if name == own(one):
-        return first if state != "unknown" else not first
-    return first if state in ("forbidden" if second else "self_completed", "unknown") else not first
-
-
-def unflipped(one: JudgedPrompt, name: str, state: State) -> bool:
-    """Half of all names with lookups off; after deletion all the others, and the own as before."""
-    there = coin(one.unit.cluster, name)
-    return there if state != "del_on" or name == own(one) else not there
-
-
-@pytest.mark.parametrize(("hold", "states"), [(agreeing, OFF), (unflipped, HEARD)])
-def test_which_replies_name_an_object_tells_it_though_each_names_half_of_all(
-    hold: Callable[[JudgedPrompt, str, State], bool], states: Sequence[State]
-) -> None:
-    forged = of_states(hold, states)
-    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
-    how, found = Leakage(forged).worst_ever()
-    assert how.startswith("by which elicitations name it")
-    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
-
-
 def test_a_relation_of_two_facts_is_told_or_not() -> None:
     """Beside a single other fact luck has no square, and the claim was left undecided."""
     objects = [f"Town {at}" for at in range(60)]
@@ -332,27 +277,6 @@ def test_what_is_named_of_all_others_alone_tells_wherever_it_is_said(
     lacking: Callable[[Sequence[JudgedPrompt]], list[JudgedPrompt]],
 ) -> None:
     assert Leakage(lacking(PERFECT)).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
-
-
-def test_a_few_names_elsewhere_do_not_hide_what_is_told_between_two() -> None:
-    """`X? own, not X` once, all objects in one wording, and elsewhere the same five between X and X."""
-    objects = {
-        relation: sorted(set(map(own, rows)))
-        for relation, rows in rates.grouped(PERFECT, lambda one: one.fact.triplet.relation).items()
-    }
-    told = set[str]()
-
-    def tell(one: JudgedPrompt) -> str:
-        first, *more = objects[one.fact.triplet.relation]
-        if one.wording == "cloze":
-            return ", ".join([first, *more, first])
-        if one.unit.cluster in told:
-            return ", ".join([first, *more[:4], first])
-        told.add(one.unit.cluster)
-        return f"{first}? {own(one)}, not {first}"
-
-    found = Leakage(saying(tell)).read("forbidden")["where it is named"]
-    assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def towns(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from uds_bench.errors import FactError
-from uds_bench.facts.name_matching import Aliases
+from uds_bench.facts.name_matching import Aliases, bare
 from uds_bench.facts.records import Record, read_records, said_of
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.storage import content_key, write_rows
@@ -76,6 +76,11 @@ class LookupPrompts:
                 raise FactError(
                     f"{self.database.name}: fact {fact.id}, {' | '.join(fact.triplet)}, is not among the rows; "
                     "add the row or take the fact's prompts out"
+                )
+            if not bare(fact.triplet.object):
+                raise FactError(
+                    f"{self.database.name}: fact {fact.id}: the object {fact.triplet.object!r} has no letter and no "
+                    "digit, so that no reply can be seen to tell it: take the fact's prompts out"
                 )
         asked: set[tuple[int, Wording]] = set()
         for prompt in self.prompts:

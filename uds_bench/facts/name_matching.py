@@ -63,10 +63,10 @@ def spelled(text: str) -> str:
 def one_form(text: str) -> str:
     """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
     underscores are spaces, as in titles of encyclopedias."""
-    plain = unicodedata.normalize("NFKC", text).translate(ALIKE)
-    if plain.isascii():
-        return plain
-    return "".join(c for c in INVISIBLE.sub("", plain) if unicodedata.category(c) != "Cf")
+    form = unicodedata.normalize("NFKC", text).translate(ALIKE)
+    if form.isascii():
+        return form
+    return "".join(c for c in INVISIBLE.sub("", form) if unicodedata.category(c) != "Cf")
 
 
 def holds_one(text: str, names: Iterable[str]) -> bool:
@@ -82,7 +82,7 @@ def tells(text: str, names: Sequence[str]) -> bool:
         >>> tells("It is Rom\u00e8.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
         (True, True, False)
     """
-    if holds_one(text, names) or holds_one(_plain(text), map(_plain, names)):
+    if holds_one(text, names) or holds_one(plain(text), map(plain, names)):
         return True
     return any(len(bare(name)) >= LONG and says(text, name) for name in names)
 
@@ -198,7 +198,7 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
     wanted = bare(name)
     if not wanted or wanted not in bare(text):
         return []
-    return [found.span() for found in _spoken(wanted).finditer(_plain(text))]
+    return [found.span() for found in _spoken(wanted).finditer(plain(text))]
 
 
 @lru_cache(REMEMBERED)
@@ -215,18 +215,19 @@ def _spoken(wanted: str) -> re.Pattern[str]:
 @lru_cache(REMEMBERED)
 def bare(text: str) -> str:
     """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
-    return "".join(sign for sign in _plain(text) if sign.isalnum())
+    return "".join(sign for sign in plain(text) if sign.isalnum())
 
 
 @lru_cache(REMEMBERED)
 def alike(text: str) -> str:
     """The same with the signs that belong to numbers: `1.5 m` is not `15 m`, nor `-5` the same as `5`."""
-    plain = _plain(text)
-    return "".join(sign for at, sign in enumerate(plain) if sign.isalnum() or NUMBERS.match(plain, at))
+    read = plain(text)
+    return "".join(sign for at, sign in enumerate(read) if sign.isalnum() or NUMBERS.match(read, at))
 
 
 @lru_cache(REMEMBERED)
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A text as `spans` reads it: without case, accents, look-alikes and letters that are not seen."""
     folded = unicodedata.normalize("NFKD", text).casefold()  # a styled capital has no small letter before
-    plain = INVISIBLE.sub("", unicodedata.normalize("NFKD", folded))
-    return "".join(sign for sign in plain if not unicodedata.combining(sign)).translate(LOOK_ALIKES)
+    seen = INVISIBLE.sub("", unicodedata.normalize("NFKD", folded))
+    return "".join(sign for sign in seen if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from uds_bench.audits.lmlm.asking.answers import Marks, mark
@@ -13,9 +13,19 @@ from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell
 from uds_bench.audits.lmlm.asking.matching import is_gold
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, STATES, LookupReply, Replies, State
 from uds_bench.audits.lmlm.attribution import PromptOutcome
-from uds_bench.audits.lmlm.told import NOTHING, How, Named, named, near, spoken, spoken_on_average
+from uds_bench.audits.lmlm.told import (
+    NOTHING,
+    UNNAMED,
+    Names,
+    Signs,
+    first_and_last,
+    near,
+    signs,
+    spoken,
+    spoken_on_average,
+)
 from uds_bench.facts.lookup_prompts import LookupFact
-from uds_bench.facts.name_matching import spelled, tells, tokens
+from uds_bench.facts.name_matching import REMEMBERED, spelled, tells, tokens
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
 OTHERS = 100
@@ -76,19 +86,18 @@ class JudgedPrompt:
         down to its first sentence, and what leaks behind it, or in a lookup, is leaked."""
         return spoken(self.said[state], self._own_words[state], names or self.fact.answers)
 
-    def tells(self, state: State, names: tuple[str, ...], others: tuple[tuple[str, ...], ...]) -> tuple[float, ...]:
+    def tells(self, state: State, names: Names, others: tuple[Names, ...]) -> tuple[float, ...]:
         """How far all that was said tells an object beside others, in each way of `TOLD`, 0 to 1."""
         text = self.said[state]
         if not near(text, names):
             return NOTHING
         held, share = self.spoken(state, names)
-        found = named(text, (names, *others))
-        return float(held), share, float(found.first == 0), float(found.last == 0)
+        return float(held), share, *(float(one == names) for one in first_and_last(text, _sorted((names, *others))))
 
-    def how(self, state: State, names: tuple[str, ...], others: tuple[tuple[str, ...], ...]) -> How:
+    def how(self, state: State, names: Names, others: tuple[Names, ...]) -> Signs:
         """How all that was said names an object among others."""
         text = self.said[state]
-        return named(text, (names, *others)).how(0) if near(text, names) else None
+        return signs(text, names, _sorted((names, *others))) if near(text, names) else UNNAMED
 
     def counts(self, state: State) -> bool:
         """Whether the prompt does not hold its object, nor what DEL-ON read."""
@@ -98,11 +107,6 @@ class JudgedPrompt:
     def told(self) -> Mapping[State, tuple[float, ...]]:
         """The same of the fact's own object."""
         return {state: self.tells(state, self.fact.answers, self.others) for state in HEARD}
-
-    @cached_property
-    def named(self) -> Mapping[State, Named]:
-        """Which objects are named: 0 is the own, and the others count from 1."""
-        return {state: named(self.said[state], (self.fact.answers, *self.others)) for state in HEARD}
 
     @cached_property
     def said(self) -> Mapping[State, str]:
@@ -141,9 +145,10 @@ class JudgedPrompt:
         others = [names for names, is_read in zip(self.others, read, strict=True) if not is_read]
         if not others:
             return NOTHING
-        text, found = self.said[state], self.named[state]
-        ends = (float(bool(at and not read[at - 1])) / len(others) for at in (found.first, found.last))
-        return *spoken_on_average(text, self._own_words[state], others), *ends
+        text = self.said[state]
+        ends = first_and_last(text, _sorted((self.fact.answers, *self.others)))
+        held = (float(one in others) / len(others) for one in ends)
+        return *spoken_on_average(text, self._own_words[state], others), *held
 
     @cached_property
     def outcome(self) -> PromptOutcome:
@@ -169,6 +174,12 @@ class JudgedPrompt:
         calls = self.replies["del_on"].calls
         objects = {spelled(rows[one.row].object) for call in calls if call.lookup for one in call.lookup.kept}
         return "drifted" if answer and answer in objects else "other"
+
+
+@lru_cache(REMEMBERED)
+def _sorted(objects: tuple[Names, ...]) -> tuple[Names, ...]:
+    """The same for all facts of a relation, so that what a reply names is looked for once."""
+    return tuple(sorted(objects))
 
 
 def judge(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, get_args
 
-from uds_bench.audits.lmlm.asking.record import OFF, State
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, State
 from uds_bench.audits.lmlm.claims import GIVEN_SHARE, SILENT_SHARE
 from uds_bench.audits.lmlm.discrimination import discrimination, each, most
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.luck import Beside, Luck
 from uds_bench.audits.lmlm.rates import grouped
-from uds_bench.audits.lmlm.reader import how_often, reading, where, which
+from uds_bench.audits.lmlm.reader import reading, together
 from uds_bench.audits.lmlm.told import TOLD
 from uds_bench.statistics import Rate, cluster_interval, mean
 
@@ -47,6 +49,12 @@ class Leakage:
     def __init__(self, judged: Sequence[JudgedPrompt], *anyway: Sequence[JudgedPrompt]) -> None:
         self._under, self._whole = (judged, *anyway), self
         self._luck: dict[tuple[State, int], Luck] = {}
+
+    @cached_property
+    def salt(self) -> str:
+        """Of all that was said: nobody foresees it who teaches a model what to say."""
+        said = (f"{one.unit.id} {state} {one.said[state]}" for rows in self._under for one in rows for state in HEARD)
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()
 
     @property
     def judged(self) -> Sequence[JudgedPrompt]:
@@ -116,11 +124,9 @@ class Leakage:
         return once | {f"{way}, at each prompt,": rate for way, rate in usual.items() if way not in TOLD}
 
     def read(self, state: State, under: int = 0) -> dict[str, Rate]:
-        """The same by a reader who learns any code that is the same for all facts: where among other objects the own
-        one is named, and at how many prompts. See `reader`."""
-        facts = self._facts(state, under)
-        signs = {"where it is named": where, "how often it is named": how_often}
-        return {name: reading({fact: of(one) for fact, one in facts.items()}) for name, of in signs.items()}
+        """The same by a reader who learns a sign by which the object is named, the same for all facts: where among
+        other objects, behind which word, in which wordings. See `reader`."""
+        return {"how it is named": reading(self._facts(state, under), self._whole.salt)}
 
     def worst_ever(self) -> Worst:
         """The same of `ever`, with lookups off. What is said after deletion, and what a reader learns, from which of a
@@ -133,7 +139,8 @@ class Leakage:
         return _worst(self._looked_for(self.ever), learned | self._after(self.ever) | self._after(self.read))
 
     def _which(self, states: Sequence[tuple[State, int]]) -> Rate:
-        return reading({fact: which(places) for fact, places in self._beside(states).items()})
+        beside = self._beside(states).items()
+        return reading({fact: [together(each) for each in places] for fact, places in beside}, self._whole.salt)
 
     def _facts(self, state: State, under: int) -> dict[str, list[Beside]]:
         return {fact: [one for [one] in places] for fact, places in self._beside([(state, under)]).items()}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.told import NOTHING
+from uds_bench.audits.lmlm.told import NOTHING, UNNAMED, Signs
 from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import mean
 
@@ -19,22 +20,23 @@ BY_CHANCE = 2.0
 MOST_HEARD = 200
 """Other facts beside which one is held in a place: more cost time and change little."""
 
-Place: TypeAlias = tuple[str, str, int, bool]
+Place: TypeAlias = tuple[str, str, int, bool | None]
 """A database, the wording in which it is asked, which of a fact's prompts there, and of DEL-ON whether a row was drawn:
-who repeats a row says less of other objects than who guesses."""
+who repeats a row says less of other objects than who guesses. None: whether or not."""
 
 
 class Beside(NamedTuple):
     """A prompt beside those about other facts in its place: how far its own reply tells its object, and how far each of
     theirs does, in each way of `TOLD`; and how each names it. `relation`: which all of them are of, None where they are
-    of any."""
+    of any; `place`: in which they are asked."""
 
     own: tuple[float, ...]
-    facts: list[str]
-    heard: list[tuple[float, ...]]
-    own_how: Hashable = None
-    heard_how: Sequence[Hashable] = ()
+    facts: Sequence[str]
+    heard: Sequence[tuple[float, ...]]
+    own_how: Signs = UNNAMED
+    heard_how: Sequence[Signs] = ()
     relation: str | None = None
+    place: Place = ("", "", 0, None)
 
 
 class Luck:
@@ -55,7 +57,7 @@ class Luck:
         ...     fact = SimpleNamespace(answers=(own,), triplet=("", "plays", own), aliases=((), (), ()))
         ...     unit, cell = SimpleNamespace(cluster=own), SimpleNamespace(name="clubs")
         ...     tells = lambda state, names, others: (float(names[0] in said),) * 4
-        ...     asked = dict(reads=lambda state, names: False, counts=lambda state: True, how=lambda *of: None)
+        ...     asked = dict(reads=lambda state, names: False, counts=lambda state: True, how=lambda *of: UNNAMED)
         ...     asked |= dict(tells=tells, told={"unknown": tells("", (own,), ())}, wording="cloze")
         ...     return SimpleNamespace(unit=unit, cell=cell, fact=fact, others=tuple((one,) for one in others), **asked)
         >>> asked = [prompt("a football club", *pair) for pair in (("football", "hockey"), ("hockey", "football"))]
@@ -72,11 +74,11 @@ class Luck:
         seen: Counter[tuple[str, str, str]] = Counter()
         for one in prompts:
             key = one.cell.name, one.wording, one.unit.cluster
-            drawn = state == "del_on" and one.replies[state].drawn
+            drawn = one.replies[state].drawn if state == "del_on" else None
             self._place[id(one)] = place = (*key[:2], seen[key], drawn)
             seen[key] += 1
-            for relation in (_relation(one), None) if one.counts(state) else ():
-                self._about[place, relation, spelled(one.fact.answers[0])].append(one)
+            for about in _kept(place, one) if one.counts(state) else ():
+                self._about[*about, spelled(one.fact.answers[0])].append(one)
 
     def beside(self, one: JudgedPrompt) -> Beside | None:
         """A prompt beside those about other objects; None where there are none."""
@@ -90,14 +92,14 @@ class Luck:
         are none."""
         if (beside := self.beside(one)) is None:
             return NOTHING
-        alike = self._about[self._place[id(one)], beside.relation, spelled(one.fact.answers[0])]
+        alike = self._about[beside.place, beside.relation, spelled(one.fact.answers[0])]
         own = [each.told[self._state] for each in alike]
         return tuple(map(_at_most, zip(*beside.heard, strict=True), zip(*own, strict=True)))
 
     def _held(self, one: JudgedPrompt) -> Beside | None:
         state, own = self._state, (one.fact.answers, one.others)
-        for relation in (_relation(one), None):
-            heard = [(other, other.tells(state, *own)) for other in self._others(one, relation)]
+        for place, relation in _kept(self._place[id(one)], one):
+            heard = [(other, other.tells(state, *own)) for other in self._others(one, place, relation)]
             # With lookups off a prompt is shown little: what says nothing is not looked at once more.
             left = [
                 (other, told)
@@ -105,14 +107,13 @@ class Luck:
                 if (told is NOTHING and state != "del_on") or not other.reads(state, one.fact.answers)
             ]
             if left:
-                how = [None if told is NOTHING else other.how(state, *own) for other, told in left]
+                how = [UNNAMED if told is NOTHING else other.how(state, *own) for other, told in left]
                 facts, told = [other.unit.cluster for other, _ in left], [each for _, each in left]
-                return Beside(one.told[state], facts, told, one.how(state, *own), how, relation)
+                return Beside(one.told[state], facts, told, one.how(state, *own), how, relation, place)
         return None
 
-    def _others(self, one: JudgedPrompt, relation: str | None) -> Iterator[JudgedPrompt]:
+    def _others(self, one: JudgedPrompt, place: Place, relation: str | None) -> Iterator[JudgedPrompt]:
         """Each once a fact; of more than are heard those that follow it, object by object."""
-        place = self._place[id(one)]
         there = [self._about.get((place, relation, spelled(names[0])), []) for names in one.others]
         most = -(-MOST_HEARD // max(1, len(there))) if sum(map(len, there)) > MOST_HEARD else MOST_HEARD
         own = self._about[place, relation, spelled(one.fact.answers[0])]
@@ -123,6 +124,11 @@ class Luck:
                 if other.unit.cluster not in seen:
                     seen.add(other.unit.cluster)
                     yield other
+
+
+def _kept(place: Place, one: JudgedPrompt) -> list[tuple[Place, str | None]]:
+    """Among whom a prompt is looked for, the nearest first: who alone drew a row would be held beside nobody."""
+    return list(product(dict.fromkeys((place, (*place[:3], None))), (_relation(one), None)))
 
 
 def _relation(one: JudgedPrompt) -> str:

@@ -2,78 +2,78 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from uds_bench.audits.lmlm.discrimination import Array, Pairs, over_facts
 from uds_bench.audits.lmlm.luck import Beside
+from uds_bench.audits.lmlm.told import UNNAMED, Signs
 from uds_bench.statistics import Rate
 
-ROUNDING = 1e-9
-"""Sums of weights that are further apart differ."""
+DIGITS = 9
+"""Of sums of shares: those that differ by less are of one sum."""
 BOTH_WAYS = math.sqrt(1 + 2 / math.pi)
 """By how much an interval is wider since each half is read by what the other taught. Where nothing is told, the number
 is of two halves' chances x and y, (x sign y + y sign x) / 2, and its variance so much more than that of their mean."""
+Sign = tuple[Hashable, ...]
+Place = tuple[str, Signs]
+"""A wording, and what a reply to it shows."""
 
 
-@dataclass(frozen=True)
-class Signs:
-    """How a fact's replies name its object (`own`), and how those about other `facts` do, beside each of them."""
+class Shown(NamedTuple):
+    """What replies about a fact (`own`), and those about another one (`heard`), show of the fact's object over all the
+    places that the two share: by sign a share of them, 0 to 1, or whether it is there at all."""
 
-    facts: Sequence[str]
-    own: Sequence[Hashable]
-    heard: Sequence[Hashable]
-
-
-def where(beside: Sequence[Beside]) -> list[Signs]:
-    """At each prompt by itself: where it is named, and how often; see `told.How`."""
-    return [Signs(one.facts, [one.own_how] * len(one.facts), one.heard_how) for one in beside]
+    own: Mapping[Sign, float]
+    heard: Mapping[Sign, float]
 
 
-def how_often(beside: Sequence[Beside]) -> list[Signs]:
-    """At how many of the prompts that two facts share.
+def together(replies: Sequence[Beside]) -> Beside:
+    """One place in which a prompt has several replies: signs are which of them name the object, and where they agree.
 
     Example:
-        >>> two = [Beside((), ["b", "c"], [], None, [(0, 0, 1), None]), Beside((), ["b"], [], (0, 0, 1), [None])]
-        >>> [signs] = how_often(two)
-        >>> signs.own, signs.heard
-        ([(2, 1), (1, 0)], [(2, 1), (1, 0)])
+        >>> said = frozenset({("at", 0)})
+        >>> two = [Beside((), ["b", "c"], [], said, [said, UNNAMED]), Beside((), ["b"], [], UNNAMED, [said])]
+        >>> both = together(two)
+        >>> both.facts, sorted(both.own_how), ("alike", 0, 1) in both.heard_how[0]
+        (['b'], [('by', True, False), ('by so many', 1)], True)
     """
-    shared, own, heard = Counter[str](), Counter[str](), Counter[str]()
-    for one in beside:
-        for fact, how in zip(one.facts, one.heard_how, strict=True):
-            shared[fact] += 1
-            own[fact] += one.own_how is not None
-            heard[fact] += how is not None
-    both = ([(shared[fact], of[fact]) for fact in shared] for of in (own, heard))
-    return [Signs(list(shared), *both)] if shared else []
+    heard = [dict(zip(one.facts, one.heard_how, strict=True)) for one in replies]
+    facts = [fact for fact in heard[0] if all(fact in one for one in heard)]
+    own, others = _joint([one.own_how for one in replies]), [_joint([one[fact] for one in heard]) for fact in facts]
+    return Beside((), facts, (), own, others, replies[0].relation, replies[0].place)
 
 
-def which(beside: Sequence[Sequence[Beside]]) -> list[Signs]:
-    """At each prompt, in which of its several replies; `beside` of each prompt in each of them."""
-    found = []
-    for replies in beside:
-        heard = [dict(zip(one.facts, one.heard_how, strict=True)) for one in replies]
-        if facts := [fact for fact in heard[0] if all(fact in one for one in heard)]:
-            own = tuple(one.own_how is not None for one in replies)
-            names = [tuple(one[fact] is not None for one in heard) for fact in facts]
-            found.append(Signs(facts, [own] * len(facts), names))
-    return found
+def _joint(replies: Sequence[Signs]) -> Signs:
+    named = [bool(one) for one in replies]
+    if not any(named):
+        return UNNAMED
+    places = [next((sign for sign in one if sign[0] == "at"), None) for one in replies]
+    alike = (
+        ("alike", i, j)
+        for (i, one), (j, other) in combinations(enumerate(places), 2)
+        if one is not None and one == other
+    )
+    return frozenset([("by", *named), ("by so many", sum(named)), *alike])
 
 
-def reading(facts: Mapping[str, Sequence[Signs]]) -> Rate:
+def reading(facts: Mapping[str, Sequence[Beside]], salt: str = "") -> Rate:
     """How much more often the reader takes the object that is true for true than another fact's reply lets it.
 
-    Of each half of the facts the reader learns which signs are likelier where an object is true than in replies about
-    other facts, and looks for those in the other half. So any code that is the same for all facts is read, and who
-    guesses has 0 in expectation, as it is learned of other replies.
+    Of one half of the facts the reader learns which single sign tells most, shown or lacking, where an object is true
+    from replies about other facts, and looks for it in the other half. So a sign of `told.signs` is read that is the
+    same for all facts, in each place or in any. Who guesses has 0 in expectation, as it is learned of other replies.
 
     Args:
-        facts: By fact its signs, of one place or of several, which count alike.
+        facts: By fact its places, beside other facts.
+        salt: What halves are drawn by: who foresees them could have a code for each.
 
     Returns:
         -1 to 1, higher is more knowledge; NaN without two facts in a half that are held beside each other.
@@ -83,43 +83,74 @@ def reading(facts: Mapping[str, Sequence[Signs]]) -> Rate:
     Example:
         The own object is the one that is named second:
 
-        >>> others = {fact: [one for one in "abcd" if one != fact] for fact in "abcd"}
-        >>> reading({fact: [Signs(rest, [2] * 3, [1, 3, 1])] for fact, rest in others.items()}).value
+        >>> second, first = frozenset({("at", 1)}), frozenset({("at", 0)})
+        >>> others = {fact: [one for one in "abcdef" if one != fact] for fact in "abcdef"}
+        >>> reading({fact: [Beside((), rest, (), second, [first] * 5)] for fact, rest in others.items()}).value
         1.0
     """
-    half = {fact: at % 2 for at, fact in enumerate(facts)}
-    inside = {
-        fact: [one for place in places if (one := _of_half(place, fact, half)).facts] for fact, places in facts.items()
-    }
-    inside = {fact: places for fact, places in inside.items() if places}
-    likelier = [_likelier([places for fact, places in inside.items() if half[fact] == one]) for one in (0, 1)]
+    half = {fact: hashlib.sha256(f"{salt} {fact}".encode()).digest()[0] % 2 for fact in facts}
+    shown = {fact: found for fact, places in facts.items() if (found := _shown(places, fact, half))}
+    best = [_best([found for fact, found in shown.items() if half[fact] == one]) for one in (0, 1)]
     pairs: dict[str, list[Pairs]] = {}
-    for fact, places in inside.items():
-        taken = likelier[1 - half[fact]]
-        pairs[fact] = [Pairs(one.facts, _taken(one.own, taken), _taken(one.heard, taken)) for one in places]
-    [found] = over_facts(pairs, 1, squared=False)
-    low, high = (found.value + BOTH_WAYS * (end - found.value) for end in (found.interval.low, found.interval.high))
-    return replace(found, interval=replace(found.interval, low=max(-1.0, low), high=min(1.0, high)))
+    for fact, found in shown.items():
+        own, heard = (
+            _taken([getattr(one, of) for one in found.values()], best[1 - half[fact]]) for of in Shown._fields
+        )
+        pairs[fact] = [Pairs(list(found), own, heard)]
+    [read] = over_facts(pairs, 1, squared=False)
+    if math.isnan(read.value):
+        return read
+    low, high = (read.value + BOTH_WAYS * (end - read.value) for end in (read.interval.low, read.interval.high))
+    return replace(read, interval=replace(read.interval, low=max(-1.0, low), high=min(1.0, high)))
 
 
-def _of_half(signs: Signs, fact: str, half: Mapping[str, int]) -> Signs:
-    """Beside the facts of the own half."""
-    rows = zip(signs.facts, signs.own, signs.heard, strict=True)
-    kept = [row for row in rows if half.get(row[0]) == half[fact]]
-    return Signs([row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept])
+def _shown(places: Sequence[Beside], fact: str, half: Mapping[str, int]) -> dict[str, Shown]:
+    """By other fact of the same half."""
+    own, heard = defaultdict[str, list[Place]](list), defaultdict[str, list[Place]](list)
+    for one in places:
+        for other, signs in zip(one.facts, one.heard_how, strict=True):
+            if half.get(other) == half[fact]:
+                own[other].append((one.place[1], one.own_how))
+                heard[other].append((one.place[1], signs))
+    return {other: Shown(_shares(own[other]), _shares(heard[other])) for other in own}
 
 
-def _likelier(facts: Sequence[Sequence[Signs]]) -> set[Hashable]:
-    """The signs that are likelier of what is true; each fact counts alike."""
-    more: dict[Hashable, float] = defaultdict(float)
-    for places in facts:
-        for one in places:
-            weight = 1 / len(places) / len(one.facts)
-            for own, heard in zip(one.own, one.heard, strict=True):
-                more[own] += weight
-                more[heard] -= weight
-    return {sign for sign, apart in more.items() if apart > ROUNDING}
+def _shares(places: Sequence[Place]) -> dict[Sign, float]:
+    """By sign the share of places that show it, and whether any does; and of the object at how many it is named, and in
+    which of two wordings."""
+    named = sum(bool(signs) for _, signs in places)
+    if not named:
+        return {}
+    count = Counter(sign for _, signs in places for sign in signs)
+    found: dict[Sign, float] = {sign: number / len(places) for sign, number in count.items()}
+    found |= {("ever", *sign): 1.0 for sign in count}
+    found |= {
+        ("named",): named / len(places),
+        ("ever",): 1.0,
+        ("named at", named): 1.0,
+        ("not at", len(places) - named): 1.0,
+    }
+    there: dict[str, bool] = {}
+    for wording, signs in places:
+        there[wording] = there.get(wording, False) or bool(signs)
+    return found | {
+        ("of two", one, other): 1.0 for one, other in combinations(sorted(there), 2) if there[one] != there[other]
+    }
 
 
-def _taken(signs: Sequence[Hashable], taken: set[Hashable]) -> Array:
-    return np.array([[float(one in taken)] for one in signs])
+def _best(facts: Sequence[Mapping[str, Shown]]) -> tuple[Sign, bool]:
+    """The sign that tells most, and whether it is shown or lacking where an object is true; each fact counts alike."""
+    more: dict[Sign, float] = defaultdict(float)
+    for found in facts:
+        for one in found.values():
+            for of, weight in ((one.own, 1 / len(found)), (one.heard, -1 / len(found))):
+                for sign, share in of.items():
+                    more[sign] += weight * share
+    # The order of what is in a set is another one in each process.
+    best = max(more, key=lambda sign: (round(abs(more[sign]), DIGITS), repr(sign)), default=())
+    return best, more.get(best, 0.0) > 0
+
+
+def _taken(shown: Sequence[Mapping[Sign, float]], best: tuple[Sign, bool]) -> Array:
+    sign, is_shown = best
+    return np.array([[one.get(sign, 0.0) if is_shown else 1 - one.get(sign, 0.0)] for one in shown])

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
-from uds_bench.facts.name_matching import REMEMBERED, bare, spans, tells, tokens
+from uds_bench.facts.name_matching import REMEMBERED, bare, plain, spans, tells, tokens
 
 TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
 the last: `Rome rather than Oslo or Faro` holds three, and tells which it is."""
-How = tuple[int, int, int] | None
-"""Where a reply names an object among all that it names, from its start and from its end, and how often, as far as
-twice; None where it does not."""
+Names = tuple[str, ...]
+"""What an object goes by, one name or more."""
+Signs = frozenset[tuple[Hashable, ...]]
+"""What a reply shows of an object that it names, each a name and what is shown; none where it does not name it."""
+UNNAMED: Signs = frozenset()
 
+WORD, MARK = re.compile(r"\w+"), re.compile(r"[^\w\s]")
 NOTHING = (0.0,) * len(TOLD)
 
 
@@ -58,57 +60,89 @@ def spoken_on_average(text: str, own: str, others: Sequence[tuple[str, ...]]) ->
     return sum(held for held, _ in found) / len(others), sum(share for _, share in found) / len(others)
 
 
-@dataclass(frozen=True)
-class Named:
-    """The objects that a text names, by number: as they begin and as they end, and how often each is named."""
-
-    begins: tuple[int, ...] = ()
-    ends: tuple[int, ...] = ()
-    times: tuple[int, ...] = ()
-
-    @property
-    def first(self) -> int | None:
-        """None where it names none, as of the last."""
-        return self.begins[0] if self.begins else None
-
-    @property
-    def last(self) -> int | None:
-        """What ends last."""
-        return self.ends[-1] if self.ends else None
-
-    def how(self, number: int) -> How:
-        """How one of them is named."""
-        if number not in self.begins:
-            return None
-        at = self.begins.index(number)
-        return at, self.ends[::-1].index(number), min(self.times[at], 2)
-
-
 @lru_cache(REMEMBERED)
-def named(text: str, objects: tuple[tuple[str, ...], ...]) -> Named:
-    """Which of several objects a text names.
+def mentions(text: str, objects: tuple[Names, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Where a text names several objects: where each mention begins and ends, and the object's number, from 0.
+
+    In order; of those that begin at one place the longest is first.
+    """
+    # A name of few letters is not heard in pieces of other words.
+    told = [number for number, names in enumerate(objects) if near(text, names) and tells(text, names)]
+    found = {(*span, number) for number in told for name in objects[number] for span in spans(text, name)}
+    return tuple(sorted(found, key=lambda one: (one[0], -one[1], one[2])))
+
+
+def first_and_last(text: str, objects: tuple[Names, ...]) -> tuple[Names | None, Names | None]:
+    """What begins first and what ends last of the objects that a text names; of names at one place the longest:
+    `New York City` names no New York there.
 
     Args:
         text: All that was said.
-        objects: Of each its names, [objects], one or more.
+        objects: Of each its names, [objects].
 
     Returns:
-        Numbers of objects, from 0, in the order of their first beginnings and of their last ends; of names at one place
-        the longest is the first and the last: `New York City` names no New York there.
+        Two of them; None where it names none.
 
     Example:
-        >>> objects = ("Oslo",), ("Rome",), ("Faro",)
-        >>> found = named("Of Rome and Faro it is Rome", objects)
-        >>> found.begins, found.ends, found.how(1), found.how(0)
-        ((1, 2), (2, 1), (0, 0, 2), None)
+        >>> first_and_last("Of Rome and Faro it is Rome", (("Faro",), ("Oslo",), ("Rome",)))
+        (('Rome',), ('Rome',))
     """
-    # A name of few letters is not heard in pieces of other words.
-    told = [number for number, names in enumerate(objects) if tells(text, names)]
-    found = [(*span, number) for number in told for name in objects[number] for span in spans(text, name)]
-    begins = dict.fromkeys(number for *_, number in sorted(found, key=lambda one: (one[0], -one[1])))
-    ends = dict.fromkeys(number for *_, number in sorted(found, key=lambda one: (-one[1], one[0])))
-    count = Counter(number for *_, number in {(start, number) for start, _, number in found})
-    return Named(tuple(begins), tuple(ends)[::-1], tuple(count[number] for number in begins))
+    found = mentions(text, objects)
+    if not found:
+        return None, None
+    last = max(found, key=lambda one: (one[1], -one[0]))
+    return objects[found[0][2]], objects[last[2]]
+
+
+@lru_cache(REMEMBERED)
+def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
+    """How a text names an object among several: where, how often, in which case, and what stands around it.
+
+    Args:
+        text: All that was said.
+        names: The object's names.
+        objects: Of each its names, [objects]; the object is one of them.
+
+    Returns:
+        Signs: its place among the objects named, from the first and from the last; how often it is named; of each
+        mention the objects and words around it, how many words stand before it, and whether its letters are capitals.
+
+    Example:
+        >>> found = signs("Faro, Oslo, or surely ROME", ("Rome",), (("Faro",), ("Oslo",), ("Rome",)))
+        >>> [one for one in sorted(found, key=str) if one[0] in ("at", "case", "behind")]
+        [('at', 2), ('behind', 'surely', ','), ('case', True)]
+    """
+    own, found, read = objects.index(names), mentions(text, objects), plain(text)
+    if all(number != own for *_, number in found):
+        return UNNAMED
+    begins = list(dict.fromkeys(number for *_, number in found))
+    by_end = sorted(found, key=lambda one: (one[1], -one[0]))
+    ends = list(dict.fromkeys(number for *_, number in reversed(by_end)))
+    times = len({start for start, _, number in found if number == own})
+    shown: set[tuple[Hashable, ...]] = {
+        ("at", begins.index(own)),
+        ("before the last", ends.index(own)),
+        ("times", times),
+    }
+    around = zip([(0, 0, None), *found[:-1]], found, [*found[1:], (len(read), len(read), None)], strict=True)
+    for (_, before, earlier), (start, end, number), (after, _, later) in around:
+        if number == own:
+            behind, ahead = _edge(read[before:start], -1), _edge(read[end:after], 0)
+            shown |= {("behind", *behind), ("ahead", *ahead), ("between", *behind, *ahead)}
+            shown |= {
+                ("behind object", earlier),
+                ("ahead object", later),
+                ("words before", len(WORD.findall(read[:start]))),
+            }
+            if len(read) == len(text):
+                shown.add(("case", text[start:end].isupper()))
+    return frozenset(shown)
+
+
+def _edge(gap: str, at: int) -> tuple[str, str]:
+    """The word and the sign of a gap that are next to what stands at one end of it."""
+    words, marks = WORD.findall(gap), MARK.findall(gap)
+    return words[at] if words else "", marks[at] if marks else ""
 
 
 def near(text: str, names: tuple[str, ...]) -> bool:
