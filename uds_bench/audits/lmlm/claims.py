@@ -90,7 +90,7 @@ CLAIMS = (
     ClaimSpec(
         "lmlm.leakage_ever",
         "threshold",
-        "No fact is told beyond luck by the reply that tells most, by what replies lack, or by a code of them all.",
+        "No fact is told beyond luck by the reply that tells most, by what replies lack, or by a sign that they share.",
         "<=",
         0.05,
         "ours: as within a domain, what a hundred facts without a leak can show is below it",

@@ -62,9 +62,19 @@ def spoken_on_average(text: str, own: str, others: Sequence[tuple[str, ...]]) ->
 
 @lru_cache(REMEMBERED)
 def mentions(text: str, objects: tuple[Names, ...]) -> tuple[tuple[int, int, int], ...]:
-    """Where a text names several objects: where each mention begins and ends, and the object's number, from 0.
+    """Where a text names several objects.
 
-    In order; of those that begin at one place the longest is first.
+    Args:
+        text: All that was said.
+        objects: Of each its names, [objects].
+
+    Returns:
+        Of each mention where it begins and ends, in characters as `plain` has them, and the object's number, from 0. In
+        order; of those that begin at one place the longest is first.
+
+    Example:
+        >>> mentions("New York City, or Rome", (("New York",), ("New York City",), ("Rome",)))
+        ((0, 13, 1), (0, 8, 0), (18, 22, 2))
     """
     # A name of few letters is not heard in pieces of other words.
     told = [number for number, names in enumerate(objects) if near(text, names) and tells(text, names)]
