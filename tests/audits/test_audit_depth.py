@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth import reading as depth
-from uds_bench.audits.depth.audit import notes
+from uds_bench.audits.depth.audit import notes, of_another_base
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import Fact, FactSet, Unannotated
@@ -185,3 +188,21 @@ def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:
     assert told(replace(fact, doubt="not in the annotations")) == [
         "1 facts are not in the annotations: their answers are scored, their entities are not"
     ]
+
+
+def test_models_of_another_base_are_told_before_they_are_judged(tmp_path: Path) -> None:
+    for name, seed in (("full", 0), ("near", 0), ("far", 1)):
+        model = FAMILIES["llama"](seed=seed)
+        if name == "near":
+            with torch.no_grad():
+                for weight in model.parameters():
+                    weight += 0.1 * weight.std() * torch.randn_like(weight)
+        save_checkpoint(tmp_path / name, model, tiny_tokenizer())
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "uds.toml").write_text(
+        '[facts]\nsource = "authors"\n[references]\nfull = "full"\nretain = "near"\n'
+        '[candidates]\nfar = "far"\nbroken = "broken"\n'
+    )
+    session: Any = SimpleNamespace(manifest=load_manifest(tmp_path / "uds.toml"))
+    (note,) = of_another_base(session)
+    assert re.match(r"far: its \S+ is not full's \(cosine -?0\.0\d\): it was made from another base", note)

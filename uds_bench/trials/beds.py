@@ -121,7 +121,7 @@ def try_method(
     longest = sorted(chosen, key=lambda name: -size[name])
     places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]
     minutes = SECONDS * sum(size[place.audit] for place in places) / workers() / 60
-    taking = f": about {minutes:.0f} minutes if it is as dear as npo" if engine is None else ""
+    taking = f": about {minutes:.0f} min if it is as dear as npo" if engine is None else ""
     tell(f"{len(places)} models are made, then judged{taking}")
     made: dict[Place, Path] = {}
     failed: dict[Place, str] = {}

@@ -10,7 +10,8 @@ from uds_bench.attacks import NONE
 from uds_bench.audits.api import AuditRun, Session
 from uds_bench.audits.depth.claims import LEAST_POOL
 from uds_bench.audits.depth.section import Depth
-from uds_bench.checkpoints import Checkpoint
+from uds_bench.checkpoints import Checkpoint, resolve
+from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError, UdsError, did_you_mean
 from uds_bench.facts import FactSet, load_facts
@@ -125,8 +126,8 @@ def unit(session: Session, claim: ClaimSpec) -> str:
 
 
 def notes(session: Session) -> list[str]:
-    """Small pools, what of the facts is in no score, and whether a person is one cluster."""
-    facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, []
+    """Models of another base, small pools, what of the facts is in no score, and whether a person is one cluster."""
+    facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, of_another_base(session)
     forget = facts.split("forget")
     if len(forget.clusters) == len(forget) > 1:
         told.append(
@@ -146,6 +147,30 @@ def notes(session: Session) -> list[str]:
         told.append(f"{answers} facts are not in the annotations: their answers are scored, their entities are not")
     if doubtful := sum(fact.doubt not in (None, NO_SPAN) for fact in facts):
         told.append(f"{doubtful} facts are scored by a doubtful entity (key doubt): correct it, or leave them out")
+    return told
+
+
+def of_another_base(session: Session) -> list[str]:
+    """A line of each checkpoint whose weights have nothing of the full model's, so that activations cannot be held
+    against each other."""
+    from uds_bench.checkpoints.likeness import OF_ONE_BASE, likeness
+
+    specs = {
+        name: spec
+        for name, spec in session.manifest.of(Depth).checkpoints().items()
+        if not spec.model.startswith(EMBEDDED) and spec.quantization is None
+    }
+    told = []
+    for name, spec in specs.items() if "full" in specs else ():
+        try:
+            found = likeness(resolve(specs["full"]).model, resolve(spec).model)
+        except UdsError:  # whoever loads it says why it cannot be
+            continue
+        if found is not None and found[1] < OF_ONE_BASE:
+            told.append(
+                f"{name}: its {found[0]} is not full's (cosine {found[1]:.2f}): it was made from another base, or its "
+                "basis was changed, and depth may stay undecided"
+            )
     return told
 
 
