@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 from uds_bench.audits.lmlm.discrimination import Pairs, over_facts
-from uds_bench.audits.lmlm.luck import Beside
+from uds_bench.audits.lmlm.luck import Beside, Place
 from uds_bench.audits.lmlm.reader import reading, together
 from uds_bench.audits.lmlm.told import UNNAMED, Signs
 
@@ -103,7 +103,7 @@ def test_what_is_read_is_that_of_a_loop_over_halves() -> None:
                 (),
                 shows(*draw.integers(0, 4, draw.integers(0, 3)).tolist()),
                 [shows(*draw.integers(0, 4, draw.integers(0, 3)).tolist()) for _ in rest],
-                place=("cell", wording, 0, None),
+                place=Place("cell", wording, 0, None),
             )
             for wording in ("cloze", "direct")[: at % 2 + 1]
         ]
@@ -112,8 +112,8 @@ def test_what_is_read_is_that_of_a_loop_over_halves() -> None:
     for fact, asked in facts.items():
         for at, other in enumerate(asked[0].facts):
             if half[fact] == half[other]:
-                own = [(one.place[1], one.own_how) for one in asked]
-                seen[fact, other] = by_hand(own), by_hand([(one.place[1], one.heard_how[at]) for one in asked])
+                own = [(one.place.wording, one.own_how) for one in asked]
+                seen[fact, other] = by_hand(own), by_hand([(one.place.wording, one.heard_how[at]) for one in asked])
     best: list[tuple[Any, bool]] = []
     for one in (0, 1):
         apart: dict[Any, float] = {}

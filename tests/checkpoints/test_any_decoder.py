@@ -11,6 +11,8 @@ import transformers
 from families import HEADS, WIDTH, save_checkpoint, tiny_tokenizer
 
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints.projections import find_projections
+from uds_bench.errors import CheckpointError
 from uds_bench.facts import Fact, FactSet, encode, encode_answer
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.batches import entity_batches
@@ -165,7 +167,7 @@ def test_answers_and_replies_do_not_depend_on_the_batch(name: str, saved: Any) -
     assert [one.ids for one in said] == slow
 
 
-WITHOUT_PARTS = {"bloom", "falcon", "falcon_mamba", "granite", "jamba", "lfm2", "mamba", "mamba2", "mpt", "opt"}
+WITHOUT_PARTS = {"bloom", "falcon_mamba", "granite", "jamba", "lfm2", "mamba", "mamba2", "mpt", "opt"}
 """Those that add within the module, scale what they add, or have other modules from block to block."""
 
 
@@ -178,3 +180,15 @@ def test_what_attention_and_mlp_add_is_found(name: str, saved: Any) -> None:
     for attention, mlp in found:
         assert "attn" in attention or "attention" in attention, attention
         assert mlp in ("mlp", "fc2", "block_sparse_moe", "post_feedforward_layernorm", "post_mlp_layernorm"), mlp
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - WITHOUT_PARTS))
+def test_what_writes_the_mlp_into_the_stream_is_one_plain_matrix_or_told(name: str, saved: Any) -> None:
+    loaded = saved(name)
+    if name in ("falcon", "granitemoe", "mixtral", "olmoe"):  # a matrix of its own kind, or experts
+        with pytest.raises(CheckpointError, match="is given by no plain matrix"):
+            find_projections(loaded.model)
+        return
+    found = find_projections(loaded.model)
+    assert len(found) == len(loaded.anatomy.blocks)
+    assert all(one.norm is None or one.norm is mlp for one, mlp in zip(found, loaded.anatomy.mlp, strict=True))

@@ -63,8 +63,10 @@ def _results(results: Mapping[str, Result | None]) -> str:
 def _rows(audit: str, claims: Iterable[ClaimRecord]) -> list[tuple[str, ...]]:
     """Of an audit the first `MOST` claims that came to a result, what stops a release before the rest, which is
     counted: a page does not hold all of five audits."""
-    decided = sorted((one for one in claims if result_of(one) is not None), key=lambda one: BEFORE[one.verdict])
-    shown, more = decided[:MOST], decided[MOST:]
+    found = (one for one in claims if result_of(one) is not None)
+    decided = sorted(found, key=lambda one: (one.is_good, BEFORE[one.verdict]))
+    shown = decided if len(decided) == MOST + 1 else decided[:MOST]
+    more = decided[len(shown) :]
     counted = ", ".join(f"{number} {word}" for word, number in Counter(one.spelled() for one in more).items())
     return [*map(_row, shown), *([(f"{len(more)} more of {audit}", counted, "", "", "", "")] if more else [])]
 

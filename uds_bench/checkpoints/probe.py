@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,16 @@ from uds_bench.errors import CheckpointError
 TOKENS = 24
 Outputs = Mapping[nn.Module, Tensor]
 Modules = tuple[nn.Module, ...]
+
+
+class Seen(NamedTuple):
+    """A forward pass: by module what it gives, and what it takes; and what the model says."""
+
+    outputs: Outputs
+    inputs: Outputs
+    logits: Tensor
+
+
 _TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  # of a token's largest value
 
 
@@ -38,7 +48,7 @@ def probe_logits(model: Any, last: int | None = None) -> Tensor:
 
 
 @torch.no_grad()
-def seen(model: Any, modules: Iterable[nn.Module]) -> tuple[dict[nn.Module, Tensor], dict[nn.Module, Tensor]]:
+def seen(model: Any, modules: Iterable[nn.Module]) -> Seen:
     """What modules give, and what they take, in a forward pass over the probe.
 
     Args:
@@ -46,8 +56,8 @@ def seen(model: Any, modules: Iterable[nn.Module]) -> tuple[dict[nn.Module, Tens
         modules: Some of its modules.
 
     Returns:
-        What each gives and takes, [1, `TOKENS`, features], in the order in which they ran; without those that ran more
-        than once, and those that give or take no tensor.
+        What each gives and takes, [1, `TOKENS`, features], in the order in which they ran, and the logits; without
+        those that ran more than once, and those that give or take no tensor.
 
     Example:
         >>> from types import SimpleNamespace
@@ -55,9 +65,9 @@ def seen(model: Any, modules: Iterable[nn.Module]) -> tuple[dict[nn.Module, Tens
         >>> run = lambda input_ids, **_: SimpleNamespace(logits=inner(input_ids[..., None].float()))
         >>> outer = SimpleNamespace(get_input_embeddings=lambda: nn.Embedding(3, 1), device="cpu")
         >>> class Model(SimpleNamespace): __call__ = lambda self, **given: run(**given)
-        >>> outputs, inputs = seen(Model(**vars(outer)), [inner])
-        >>> outputs[inner].shape, inputs[inner].shape
-        (torch.Size([1, 24, 1]), torch.Size([1, 24, 1]))
+        >>> found = seen(Model(**vars(outer)), [inner])
+        >>> [one.shape for one in (found.outputs[inner], found.inputs[inner], found.logits)]
+        [torch.Size([1, 24, 1]), torch.Size([1, 24, 1]), torch.Size([1, 24, 1])]
     """
     inputs: dict[nn.Module, Tensor] = {}
     outputs: dict[nn.Module, Tensor] = {}
@@ -68,16 +78,16 @@ def seen(model: Any, modules: Iterable[nn.Module]) -> tuple[dict[nn.Module, Tens
         for kept, value in ((inputs, kwargs.get("hidden_states", args)), (outputs, output)):
             hidden = value[0] if isinstance(value, tuple) and value else value
             if isinstance(hidden, Tensor):
-                kept[module] = hidden
+                kept[module] = hidden.clone()  # some families add to it in place
 
-    handles = [module.register_forward_hook(record, with_kwargs=True) for module in modules]
+    handles = [module.register_forward_hook(record, with_kwargs=True) for module in dict.fromkeys(modules)]
     try:
-        probe_logits(model)
+        logits = probe_logits(model)
     finally:
         for handle in handles:
             handle.remove()
-    once, taken = ({each: kept[each] for each in kept if runs[each] == 1} for kept in (outputs, inputs))
-    return once, taken
+    given, taken = ({each: kept[each] for each in kept if runs[each] == 1} for kept in (outputs, inputs))
+    return Seen(given, taken, logits)
 
 
 @torch.no_grad()
@@ -88,10 +98,9 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
     no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. What comes back is
     without attention and MLP where a block adds something other than what two of its modules give.
     """
-    outputs, inputs = seen(model, [module for block in anatomy.blocks for module in (block, *block.children())])
+    outputs, inputs, logits = seen(model, [module for block in anatomy.blocks for module in (block, *block.children())])
     if silent := [type(block).__name__ for block in anatomy.blocks if block not in outputs or block not in inputs]:
-        raise _unsupported(anatomy, f"its {silent[0]} gives no hidden states in a forward pass")
-    logits = probe_logits(model)
+        raise _unsupported(anatomy, f"its {silent[0]} runs more than once, or gives no hidden states")
     if not torch.isfinite(logits).all():
         raise CheckpointError(
             f"family {anatomy.family} gives logits that are NaN or infinite in {logits.dtype} on "

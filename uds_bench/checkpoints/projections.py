@@ -51,7 +51,7 @@ def find_projections(model: Any) -> tuple[Projection, ...]:
     """
     anatomy = verify(model, find_anatomy(model))
     branches = anatomy.branch("mlp")
-    outputs, inputs = seen(model, [*branches, *(each for block in anatomy.blocks for each in _plain(block))])
+    outputs, inputs, _ = seen(model, [*branches, *(each for block in anatomy.blocks for each in _plain(block))])
     found = []
     for place, (block, branch) in enumerate(zip(anatomy.blocks, branches, strict=True)):
         own = _plain(branch)

@@ -77,7 +77,7 @@ class LookupPrompts:
                     f"{self.database.name}: fact {fact.id}, {' | '.join(fact.triplet)}, is not among the rows; "
                     "add the row or take the fact's prompts out"
                 )
-            if not bare(fact.triplet.object):
+            if not any(map(bare, fact.answers)):
                 raise FactError(
                     f"{self.database.name}: fact {fact.id}: the object {fact.triplet.object!r} has no letter and no "
                     "digit, so that no reply can be seen to tell it: take the fact's prompts out"

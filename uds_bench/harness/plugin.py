@@ -19,6 +19,7 @@ from uds_bench.extras import is_installed
 from uds_bench.harness.fixtures import LACKS, RUN, uds_attack, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
 from uds_bench.harness.items import ATTACK, SUBJECT, UNATTACKED, audit_of, decides_claim
 from uds_bench.harness.options import Settings, add_options, read_settings
+from uds_bench.harness.result import RunResult
 
 if TYPE_CHECKING:
     from uds_bench.harness.session import RunSession
@@ -56,21 +57,20 @@ def pytest_configure(config: pytest.Config) -> None:
         meanwhile.enter_context(batches(settings.batch_size, "--uds-batch-size"))
         config.add_cleanup(meanwhile.close)
         run = Run(settings, config)
+        tried = RunResult()
         if settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
-        problems: list[str] = []
-        remarks: list[str] = []
         if settings.method:
-            manifest, problems, remarks = _tried(config, settings)
+            manifest, tried = _tried(config, settings)
             run = Run(replace(settings, manifest=manifest), config)
+            run.rules  # noqa: B018
         config.stash[RUN] = run
     except UdsError as error:
         raise pytest.UsageError(*error.causes) from None
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
-        run_session = run_session_of(config)
-        run_session.found.problems += problems
-        run_session.found.remarks += remarks
+        found = run_session_of(config).found
+        found.problems, found.method, found.remarks = tried.problems, tried.method, tried.remarks
 
 
 @pytest.hookimpl(trylast=True)
@@ -88,9 +88,9 @@ def keep_alive(config: pytest.Config) -> None:
         gc.freeze()
 
 
-def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, list[str], list[str]]:
-    """A manifest to judge by, and what is wrong with a method, and what else is seen of it: the manifest of the models
-    that it makes. Where another one is named these are judged before it, by a run of their own."""
+def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
+    """A manifest to judge by, and what is seen of a method: that of the models which it makes. Where another one is
+    named these are judged before it, by a run of their own."""
     from uds_bench.trials.method import UserMethod
 
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
@@ -101,11 +101,14 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, list[str], 
     config.option.uds_method = None  # workers have the options of the process above them
     tell = partial(print, file=sys.__stderr__)
     if settings.manifest is not None:
-        card = check_method(settings.method, store=settings.store, tell=tell)
-        return settings.manifest, [*card.problems, *card.missed], [*card.remarks, card.sentence]
+        given = {"--uds-device": settings.device, "--uds-batch-size": settings.batch_size}
+        options = [word for option in given.items() if option[1] for word in option]
+        card = check_method(settings.method, store=settings.store, tell=tell, options=options)
+        told = [*card.problems, *card.missed] or ([] if card.ok else [card.sentence])
+        return settings.manifest, RunResult(method=told, remarks=[*card.remarks, *([card.sentence] if card.ok else [])])
     trials = try_method(method, methods_home(), tell=tell)
     config.option.uds_manifest = str(trials.manifest)
-    return trials.manifest, trials.problems, trials.remarks
+    return trials.manifest, RunResult(problems=trials.problems, remarks=trials.remarks)
 
 
 def run_session_of(config: pytest.Config) -> RunSession:

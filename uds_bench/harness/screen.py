@@ -142,7 +142,7 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
         of, named = ("", "") if failed else (out_of, f"{_names(undecided)}; ")
         told.append(f"{len(undecided)}{of} undecided ({named}{_causes(undecided)})")
     if not told:
-        told = [textwrap.shorten("; ".join(found.problems), 150) or "other tests than those of claims did not pass"]
+        told = [textwrap.shorten("; ".join(found.reasons), 150) or "other tests than those of claims did not pass"]
     return f"{who}RED: {', '.join(told)}: {'do not rely on it' if is_embedded else 'do not release'}."
 
 

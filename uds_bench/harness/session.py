@@ -50,7 +50,7 @@ class RunSession:
             return
         for remark in self.found.remarks:
             junit.add_global_property("uds_remark", remark)
-        for number, problem in enumerate(self.found.problems, 1):
+        for number, problem in enumerate(self.found.reasons, 1):
             name = f"uds_bench::method::problem{number}"
             junit.pytest_runtest_logreport(pytest.TestReport(name, (name, None, name), {}, "failed", problem, "call"))
 

@@ -27,9 +27,9 @@ def append_step_summary(found: RunResult, is_embedded: bool, exit_code: int, ins
 
 def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> str:
     """The run in one sentence, a row a candidate where a manifest names them, and a row for each claim that is red."""
-    problems = [f"{len(found.problems)} problems, told in the log"] if found.problems else []
+    problems = [f"{len(found.reasons)} problems, told in the log"] if found.reasons else []
     records = list(found.records.values())
-    told = [f"### {sentence(replace(found, problems=problems), is_embedded, exit_code, instead)}", *problems]
+    told = [f"### {sentence(replace(found, problems=problems, method=[]), is_embedded, exit_code, instead)}", *problems]
     table = candidate_table(records)
     if table.candidates and not is_embedded:
         told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))

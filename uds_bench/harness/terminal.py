@@ -62,7 +62,7 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     if unrun:
         line = f"MISSING: {len(unrun)} claims were never run: {', '.join(unrun)}"
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)
-    for problem in found.problems:
+    for problem in found.reasons:
         reporter.write_line(f"error: {problem}", red=True)
 
 

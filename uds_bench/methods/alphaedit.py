@@ -57,12 +57,11 @@ def alphaedit(model: Any, data: Data, method: Method, on_step: OnStep | None = N
     kept = [*data.retain, *data.neutral]
     if not refusals or not kept:
         raise FactError("method alphaedit needs questions to forget and texts to keep: add what is missing")
-    layers = _edited(model, method)
     model.eval()
     model.requires_grad_(False)
+    layers = _edited(model, method)
     projections = _free_directions(model, layers, kept, method.null_space)
     anatomy = verify(model, find_anatomy(model))
-    anatomy.branch("mlp")  # what is written into an MLP must be what its block adds
     earlier = {layer: projection.new_zeros(0, len(projection)) for layer, projection in projections.items()}
     losses: list[float] = []
     for places in islice(_dealt(len(refusals), method), method.steps):

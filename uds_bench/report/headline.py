@@ -107,6 +107,6 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         reason=reason,
         planned=planned,
         terms=tuple((WORDS[name], summary.counts.get(name, 0)) for name in STATUSES),
-        problems=tuple(summary.problems),
+        problems=(*summary.problems, *summary.method),
         notes=tuple(summary.notes),
     )

@@ -69,6 +69,7 @@ def check_method(
     tell: Tell = lambda line: None,
     expected: Mapping[str, str] | None = None,
     engine: Engine | None = None,
+    options: Sequence[str] = (),
 ) -> MethodCard:
     """Whether an unlearning method clears the gate, on the shipped models and with three seeds.
 
@@ -82,6 +83,7 @@ def check_method(
         tell: Called with a line as each model is made.
         expected: Claims that the method is not meant to pass, by id, each with the reason.
         engine: Of machines that see `folder`, where its models are made; this one where it is None.
+        options: Of the run that judges them, such as `--uds-device cpu`.
 
     Returns:
         Its card, whose `ok` says whether every other claim passes with every seed.
@@ -96,6 +98,6 @@ def check_method(
     found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
     trials = try_method(found, methods_home(folder), audits, tell, engine)
     tell(f"judging {len(trials.made)} models")
-    options = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else [])]
-    run = judged(options, trials.manifest.parent)
+    given = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else []), *options]
+    run = judged(given, trials.manifest.parent)
     return method_card(trials, run.claims, run.summary.problems, expected)

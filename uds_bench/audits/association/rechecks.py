@@ -109,12 +109,14 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
     return found
 
 
-def kept(audit: AssociationAudit, candidate: str) -> Decision | None:
-    """Whether a candidate holds of everybody else what the model before does, as `association.retained` asks.
+def kept(audit: AssociationAudit, candidate: str, most: float = LOSS) -> Decision | None:
+    """Whether a candidate holds of everybody else what the model before does: the number of `association.retained`,
+    without its controls.
 
     Args:
         audit: The audit of a run.
         candidate: A judged model.
+        most: How much may be lost, 0 to 1.
 
     Returns:
         The decision on what is lost, -1 to 1, lower is better. None where the model before holds nothing of anybody
@@ -131,7 +133,7 @@ def kept(audit: AssociationAudit, candidate: str) -> Decision | None:
     if not known:
         return None
     found = lost(known, before, audit.seen(candidate).held, "most")
-    return decide_threshold(found.value, found.interval, "<=", LOSS, "people")
+    return decide_threshold(found.value, found.interval, "<=", most, "people")
 
 
 def unknown_before(first: float, guessed: float) -> str:

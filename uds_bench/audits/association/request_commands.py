@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from uds_bench.verdicts import Decision
 
 SCHEMA = 1
-NOTHING_KEPT = "what is to be kept was not asked: name people under [association] subjects"
+NOT_ASKED = "what is to be kept was not asked: name some 50 people under [association] subjects"
+NOT_KNOWN = "the model before holds nothing of the subjects, so that nothing shows what is kept"
 FileArgument = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="A request a line.")]
 NamesOption = Annotated[bool, typer.Option("--names", help="Tell the names of people too, which are personal.")]
 PropertiesOption = Annotated[
@@ -102,9 +103,10 @@ def recheck(
     """Decide every request of a manifest, old ones too, in each candidate: an exact rank test against strangers.
 
     Needs no retain model. Of many requests the rate of false discoveries is held at 5%. Exits 1 unless all pass, and
-    each candidate keeps what is known of the manifest's subjects. The file that is written has ids and figures alone.
+    where a candidate clearly loses what is known of the manifest's subjects. The file has ids and figures alone.
     """
     from uds_bench.audits.association.audit import NAME, read, read_some
+    from uds_bench.audits.association.claims import LOSS
     from uds_bench.audits.association.commands import opened
     from uds_bench.audits.association.exact_rank import strangers_needed
     from uds_bench.audits.association.people import properties_of
@@ -114,7 +116,8 @@ def recheck(
     from uds_bench.facts.requests import read_requests
     from uds_bench.storage import write_json
 
-    section = load_manifest(manifest).require(Association, NAME)
+    asking = load_manifest(manifest)
+    section = asking.require(Association, NAME)
     if section.requests is None or not section.candidates:
         raise ConfigurationError(
             f"{manifest}: recheck needs [association] requests and candidates: add what is missing"
@@ -132,21 +135,17 @@ def recheck(
         found = [one for name in section.judged() for one in rechecked(audit, name, tests_of(more, name))]
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
-    of_others = {name: one for name in section.judged() if (one := kept(audit, name)) is not None}
+    most = asking.thresholds.get("association.retained", LOSS)
+    of_others = {name: one for name in section.judged() if (one := kept(audit, name, most)) is not None}
     told = {name: {"verdict": one.verdict.value, "lost": one.observed} for name, one in of_others.items()}
     requests = [{**row, "date": dates.get(row["id"])} for row in rows]
     write_json(place, {"schema": SCHEMA, "requests": requests, "kept": told})
-    _tell(found, of_others, asked, names, place)
+    _tell(found, asked, names)
+    typer.echo(f"written to {place}", err=True)
+    _conclude(found, of_others, NOT_KNOWN if audit.probe_set.kept else NOT_ASKED)
 
 
-def _tell(
-    found: list[Recheck],
-    of_others: Mapping[str, Decision],
-    asked: Mapping[str, DeletionRequest],
-    names: bool,
-    place: Path,
-) -> None:
-    """`of_others`: by candidate, whether it keeps what it is not asked to forget."""
+def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: bool) -> None:
     for one in found:
         if one.verdict != "pass":
             typer.echo(f"{one.verdict.upper()}: {one.id} [{one.candidate}]: {one.decision.text}")
@@ -166,15 +165,20 @@ def _tell(
         }
         for one in found
     )
+
+
+def _conclude(found: list[Recheck], of_others: Mapping[str, Decision], otherwise: str) -> None:
+    """Exits 1 unless every request passes, and no candidate fails at what it is to keep. `of_others`: by candidate,
+    whether it keeps that; `otherwise`: why there is none."""
     counts = {word: sum(one.verdict == word for one in found) for word in ("pass", "fail", "undecided")}
-    typer.echo(f"written to {place}", err=True)
     for candidate, decision in of_others.items():
         typer.echo(f"of everybody else [{candidate}]: {decision.verdict}: lost: {decision.text}")
-    good = counts["pass"] == len(found) and all(one.verdict == "pass" for one in of_others.values())
-    color, others = "GREEN" if good else "RED", "" if of_others else f"; {NOTHING_KEPT}"
-    requests = ", ".join(f"{n} {word}" for word, n in counts.items())
-    typer.echo(f"uds-bench: {color}: of {len(found)} {requests}{others}")
-    if color == "RED":
+    lost = sum(one.verdict == "fail" for one in of_others.values())
+    is_good = counts["pass"] == len(found) and not lost
+    told = ", ".join(f"{number} {word}" for word, number in counts.items())
+    others = f"of everybody else {lost} of {len(of_others)} candidates lose too much" if of_others else otherwise
+    typer.echo(f"uds-bench: {'GREEN' if is_good else 'RED'}: of {len(found)} {told}; {others}")
+    if not is_good:
         raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
@@ -20,9 +20,15 @@ BY_CHANCE = 2.0
 MOST_HEARD = 200
 """Other facts beside which one is held in a place: more cost time and change little."""
 
-Place: TypeAlias = tuple[str, str, int, bool | None]
-"""A database, the wording in which it is asked, which of a fact's prompts there, and of DEL-ON whether a row was drawn:
-who repeats a row says less of other objects than who guesses. None: whether or not."""
+
+class Place(NamedTuple):
+    """A database, the wording in which it is asked, which of a fact's prompts there, and of DEL-ON whether a row was
+    drawn: who repeats a row says less of other objects than who guesses. None: whether or not."""
+
+    cell: str
+    wording: str
+    number: int
+    drawn: bool | None
 
 
 class Beside(NamedTuple):
@@ -36,14 +42,14 @@ class Beside(NamedTuple):
     own_how: Signs = UNNAMED
     heard_how: Sequence[Signs] = ()
     relation: str | None = None
-    place: Place = ("", "", 0, None)
+    place: Place = Place("", "", 0, None)
 
 
 class Luck:
     """How far an object is told in the replies about facts that have another object of the relation, in the same words:
     a model that says `Football Club` to whoever asks does not know who plays football.
 
-    Facts are held beside those that are asked in the same place, there alone. Replies that were shown the object are
+    Facts are held beside those that are asked in the same place. Replies that were shown the object are
     left out, and prompts that hold their own. Where nothing of the relation is left to be held beside, the facts of all
     relations are taken.
 
@@ -75,7 +81,7 @@ class Luck:
         for one in prompts:
             key = one.cell.name, one.wording, one.unit.cluster
             drawn = one.replies[state].drawn if state == "del_on" else None
-            self._place[id(one)] = place = (*key[:2], seen[key], drawn)
+            self._place[id(one)] = place = Place(*key[:2], seen[key], drawn)
             seen[key] += 1
             for about in _kept(place, one) if one.counts(state) else ():
                 self._about[*about, spelled(one.fact.answers[0])].append(one)
@@ -127,8 +133,8 @@ class Luck:
 
 
 def _kept(place: Place, one: JudgedPrompt) -> list[tuple[Place, str | None]]:
-    """Among whom a prompt is looked for, the nearest first: who alone drew a row would be held beside nobody."""
-    return list(product(dict.fromkeys((place, (*place[:3], None))), (_relation(one), None)))
+    """Among whom a prompt is held, the nearest first. Where nobody else drew a row, those that drew none are taken."""
+    return list(product(dict.fromkeys((place, place._replace(drawn=None))), (_relation(one), None)))
 
 
 def _relation(one: JudgedPrompt) -> str:

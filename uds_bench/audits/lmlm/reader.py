@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -15,15 +16,16 @@ import numpy as np
 from uds_bench.audits.lmlm.discrimination import Array, Pairs, over_facts
 from uds_bench.audits.lmlm.luck import Beside
 from uds_bench.audits.lmlm.told import UNNAMED, Signs
+from uds_bench.facts.name_matching import REMEMBERED
 from uds_bench.statistics import Rate
 
 DIGITS = 9
-"""Of sums of shares: those that differ by less are of one sum."""
+"""Sums of shares that agree to so many digits count as equal."""
 BOTH_WAYS = math.sqrt(1 + 2 / math.pi)
 """By how much an interval is wider since each half is read by what the other taught. Where nothing is told, the number
 is of two halves' chances x and y, (x sign y + y sign x) / 2, and its variance so much more than that of their mean."""
 Sign = tuple[Hashable, ...]
-Place = tuple[str, Signs]
+Asked = tuple[str, Signs]
 """A wording, and what a reply to it shows."""
 
 
@@ -93,9 +95,7 @@ def reading(facts: Mapping[str, Sequence[Beside]], salt: str = "") -> Rate:
     best = [_best([found for fact, found in shown.items() if half[fact] == one]) for one in (0, 1)]
     pairs: dict[str, list[Pairs]] = {}
     for fact, found in shown.items():
-        own, heard = (
-            _taken([getattr(one, of) for one in found.values()], best[1 - half[fact]]) for of in Shown._fields
-        )
+        own, heard = (_taken(of, best[1 - half[fact]]) for of in zip(*found.values(), strict=True))
         pairs[fact] = [Pairs(list(found), own, heard)]
     [read] = over_facts(pairs, 1, squared=False)
     if math.isnan(read.value):
@@ -106,16 +106,17 @@ def reading(facts: Mapping[str, Sequence[Beside]], salt: str = "") -> Rate:
 
 def _shown(places: Sequence[Beside], fact: str, half: Mapping[str, int]) -> dict[str, Shown]:
     """By other fact of the same half."""
-    own, heard = defaultdict[str, list[Place]](list), defaultdict[str, list[Place]](list)
+    own, heard = defaultdict[str, list[Asked]](list), defaultdict[str, list[Asked]](list)
     for one in places:
         for other, signs in zip(one.facts, one.heard_how, strict=True):
             if half.get(other) == half[fact]:
-                own[other].append((one.place[1], one.own_how))
-                heard[other].append((one.place[1], signs))
-    return {other: Shown(_shares(own[other]), _shares(heard[other])) for other in own}
+                own[other].append((one.place.wording, one.own_how))
+                heard[other].append((one.place.wording, signs))
+    return {other: Shown(_shares(tuple(own[other])), _shares(tuple(heard[other]))) for other in own}
 
 
-def _shares(places: Sequence[Place]) -> dict[Sign, float]:
+@lru_cache(REMEMBERED)
+def _shares(places: tuple[Asked, ...]) -> dict[Sign, float]:
     """By sign the share of places that show it, and whether any does; and of the object at how many it is named, and in
     which of two wordings."""
     named = sum(bool(signs) for _, signs in places)

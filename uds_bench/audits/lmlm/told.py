@@ -18,7 +18,7 @@ Signs = frozenset[tuple[Hashable, ...]]
 """What a reply shows of an object that it names, each a name and what is shown; none where it does not name it."""
 UNNAMED: Signs = frozenset()
 
-WORD, MARK = re.compile(r"\w+"), re.compile(r"[^\w\s]")
+WORD = re.compile(r"\w+")
 NOTHING = (0.0,) * len(TOLD)
 
 
@@ -115,12 +115,12 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
 
     Returns:
         Signs: its place among the objects named, from the first and from the last; how often it is named; of each
-        mention the objects and words around it, how many words stand before it, and whether its letters are capitals.
+        mention the objects, words and marks around it, how many words stand before it, and whether it is in capitals.
 
     Example:
         >>> found = signs("Faro, Oslo, or surely ROME", ("Rome",), (("Faro",), ("Oslo",), ("Rome",)))
         >>> [one for one in sorted(found, key=str) if one[0] in ("at", "case", "behind")]
-        [('at', 2), ('behind', 'surely', ','), ('case', True)]
+        [('at', 2), ('behind', 'surely'), ('case', True, False)]
     """
     own, found, read = objects.index(names), mentions(text, objects), plain(text)
     if all(number != own for *_, number in found):
@@ -134,25 +134,33 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
         ("before the last", ends.index(own)),
         ("times", times),
     }
-    around = zip([(0, 0, None), *found[:-1]], found, [*found[1:], (len(read), len(read), None)], strict=True)
-    for (_, before, earlier), (start, end, number), (after, _, later) in around:
+    # The letter of the text behind each that is read: one may be two, or none.
+    letters = [sign for sign in text for _ in plain(sign)]
+    for start, end, number in found:
         if number == own:
-            behind, ahead = _edge(read[before:start], -1), _edge(read[end:after], 0)
-            shown |= {("behind", *behind), ("ahead", *ahead), ("between", *behind, *ahead)}
+            before, earlier = max(
+                ((e, n) for _, e, n in found if e <= start), default=(0, None), key=lambda one: one[0]
+            )
+            after, later = min(
+                ((s, n) for s, _, n in found if s >= end), default=(len(read), None), key=lambda one: one[0]
+            )
+            gaps = read[before:start], read[end:after]
+            behind, ahead = (next(iter(WORD.findall(gap)[at:]), "") for gap, at in zip(gaps, (-1, 0), strict=True))
+            shown |= {("behind", behind), ("ahead", ahead), ("between", behind, ahead), ("marks", *map(_marks, gaps))}
             shown |= {
                 ("behind object", earlier),
                 ("ahead object", later),
                 ("words before", len(WORD.findall(read[:start]))),
             }
-            if len(read) == len(text):
-                shown.add(("case", text[start:end].isupper()))
+            if len(letters) == len(read):
+                name = "".join(letters[start:end])
+                shown.add(("case", name.isupper(), name.islower()))
     return frozenset(shown)
 
 
-def _edge(gap: str, at: int) -> tuple[str, str]:
-    """The word and the sign of a gap that are next to what stands at one end of it."""
-    words, marks = WORD.findall(gap), MARK.findall(gap)
-    return words[at] if words else "", marks[at] if marks else ""
+def _marks(gap: str) -> str:
+    """What parts words: signs and white space."""
+    return " ".join(WORD.split(gap))
 
 
 def near(text: str, names: tuple[str, ...]) -> bool:
