@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from uds_bench.audits.lmlm.discrimination import LACK, Pairs, discrimination, each, most
+from uds_bench.audits.lmlm.discrimination import LACK, Pairs, discrimination, each, most, over_facts
 from uds_bench.audits.lmlm.luck import Beside
 from uds_bench.statistics import Rate, cluster_interval
 
@@ -136,12 +136,41 @@ def test_each_way_and_each_place_counts_by_itself() -> None:
             assert rate.interval.units == len(facts)
 
 
+@pytest.mark.parametrize("squared", [False, True])
+def test_an_interval_is_over_how_far_each_reply_moves_its_way(squared: bool) -> None:
+    """By loops, of two ways at one place or two; replies about facts that are held beside none move others alone."""
+    draw, facts = np.random.default_rng(8), {}
+    for at in range(15):
+        rest = [str(other) for other in range(18) if other != at]
+        told = np.tile(draw.random(2), (len(rest), 1))
+        facts[str(at)] = [Pairs(rest, told, draw.random((len(rest), 2))) for _ in range(at % 2 + 1)]
+    for way, rate in enumerate(over_facts(facts, 2, squared)):
+        replies = dict.fromkeys(facts, 0.0)
+        for fact, places in facts.items():
+            for one in places:
+                own, heard = float(one.told[0, way]), [float(each) for each in one.heard[:, way]]
+                luck, count = fmean(heard), len(heard)
+                crossed = fmean(heard[j] * heard[k] for j, k in permutations(range(count), 2))
+                value = own - luck - 2 * (own * luck - crossed) if squared else own - luck
+                slope = 4 * luck - 2 * own - 1 if squared else -1
+                replies[fact] += value / len(places)
+                for other, each_heard in zip(one.facts, heard, strict=True):
+                    if other in replies:
+                        replies[other] += slope * (each_heard - luck) / count / len(places)
+        moved = [one + rate.value - fmean(replies.values()) for one in replies.values()]
+        furthest = max(1.0, max(map(abs, moved)))
+        expected = cluster_interval(moved, list(replies), limits=(-furthest, furthest))
+        assert (rate.interval.low, rate.interval.high) == pytest.approx((expected.low, expected.high))
+
+
 def test_an_interval_stays_in_the_range_of_what_is_told() -> None:
     """Replies that tell many objects move the mean further than 1."""
     few = np.zeros((6, 6))
     few[0] = 1
     for rate in told(of_replies(few)) + told(of_replies(1 - few)):
         assert -1 <= rate.interval.low <= rate.value <= rate.interval.high <= 1
+    six = told(of_replies(np.eye(6)))[0].interval
+    assert six.high == 1
 
 
 def test_places_of_a_fact_count_alike_and_one_reply_tells_most() -> None:
