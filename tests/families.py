@@ -151,8 +151,9 @@ FAMILIES: dict[str, Callable[..., Any]] = {
 
 def in_memory(model: Any, tokenizer: Any = None, name: str = "tiny") -> Checkpoint:
     """A checkpoint that lies in no file."""
-    model.requires_grad_(False)
-    return Checkpoint(CheckpointSpec(name), model, tokenizer, verify(model, find_anatomy(model)), name)
+    anatomy = find_anatomy(model.requires_grad_(False))
+    is_whole = all(weight.isfinite().all() for weight in model.parameters())
+    return Checkpoint(CheckpointSpec(name), model, tokenizer, verify(model, anatomy) if is_whole else anatomy, name)
 
 
 def save_checkpoint(folder: Path, model: Any, tokenizer: Any = None, shards: int = 2) -> Path:

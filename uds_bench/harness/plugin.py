@@ -19,9 +19,9 @@ from uds_bench.extras import is_installed
 from uds_bench.harness.fixtures import LACKS, RUN, uds_attack, uds_audit, uds_claim, uds_goldens, uds_run, uds_subject
 from uds_bench.harness.items import ATTACK, SUBJECT, UNATTACKED, audit_of, decides_claim
 from uds_bench.harness.options import Settings, add_options, read_settings
-from uds_bench.harness.result import RunResult
 
 if TYPE_CHECKING:
+    from uds_bench.harness.result import RunResult
     from uds_bench.harness.session import RunSession
 
 __all__ = ["uds_attack", "uds_audit", "uds_claim", "uds_goldens", "uds_run", "uds_subject"]
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         meanwhile.enter_context(batches(settings.batch_size, "--uds-batch-size"))
         config.add_cleanup(meanwhile.close)
         run = Run(settings, config)
-        tried = RunResult()
+        tried = None
         if settings.manifest is not None:
             run.rules  # noqa: B018  manifest, thresholds and waivers are read before anything runs: exit 4
         if settings.method:
@@ -70,7 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # The process above others collects nothing itself: whether there are claims it only hears in the end.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         found = run_session_of(config).found
-        found.problems, found.method, found.remarks = tried.problems, tried.method, tried.remarks
+        if tried is not None:
+            found.problems, found.method, found.remarks = tried.problems, tried.method, tried.remarks
 
 
 @pytest.hookimpl(trylast=True)
@@ -95,6 +96,7 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
 
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
 
+    from uds_bench.harness.result import RunResult
     from uds_bench.trials.beds import try_method
     from uds_bench.trials.check import check_method, methods_home
 
