@@ -140,10 +140,10 @@ def test_what_is_read_is_that_of_a_loop_over_halves() -> None:
 
 
 def test_several_replies_of_a_prompt_show_which_of_them_name_it_and_where_they_agree() -> None:
-    first = Beside((), ["b", "c"], (), shows(1), [UNNAMED, shows(2)])
+    first = Beside((), ["b", "c"], (), shows(1), [UNNAMED, shows(2)], place=Place("cell", "cloze", 0, None))
     second = Beside((), ["c"], (), shows(1), [shows(0)])
     found = together([first, second])
-    assert found.facts == ["c"]
+    assert (found.facts, found.place) == (["c"], first.place)
     assert found.own_how == {("by", True, True), ("by so many", 2), ("alike", 0, 1)}
     assert found.heard_how == [{("by", True, True), ("by so many", 2)}]
     assert together([Beside((), ["b"], (), UNNAMED, [UNNAMED])] * 2).heard_how == [UNNAMED]
@@ -153,3 +153,20 @@ def test_of_nothing_nothing_is_read() -> None:
     found = reading({})
     assert math.isnan(found.value)
     assert math.isnan(found.interval.low)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_interval_ends_where_the_number_does(turned: bool) -> None:
+    """All but one fact of each half are told; or each half by what is true of no object of the other."""
+    facts = [str(at) for at in range(40)]
+    half = {fact: hashlib.sha256(f" {fact}".encode()).digest()[0] % 2 for fact in facts}
+    odd = {next(fact for fact in facts if half[fact] == one) for one in (0, 1)}
+    asked = {}
+    for fact in facts:
+        own, heard = (1, 2) if half[fact] or not turned else (2, 1)
+        said = (shows(3), shows(3)) if fact in odd else (shows(own), shows(heard))
+        rest = [other for other in facts if other != fact]
+        asked[fact] = [Beside((), rest, (), said[0], [said[1]] * len(rest))]
+    found = reading(asked)
+    assert found.value == pytest.approx(-0.95 if turned else 0.95)
+    assert (found.interval.low if turned else found.interval.high) == (-1 if turned else 1)

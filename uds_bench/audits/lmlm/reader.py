@@ -50,7 +50,7 @@ def together(replies: Sequence[Beside]) -> Beside:
     heard = [dict(zip(one.facts, one.heard_how, strict=True)) for one in replies]
     facts = [fact for fact in heard[0] if all(fact in one for one in heard)]
     own, others = _joint([one.own_how for one in replies]), [_joint([one[fact] for one in heard]) for fact in facts]
-    return Beside((), facts, (), own, others, replies[0].relation, replies[0].place)
+    return Beside((), facts, (), own, others, place=replies[0].place)
 
 
 def _joint(replies: Sequence[Signs]) -> Signs:

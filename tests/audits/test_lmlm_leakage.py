@@ -1,0 +1,72 @@
+"""Leakage of parts, in every way, and by what its reader draws halves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lmlm_by_hand import perfectly, with_reply
+
+from uds_bench.audits.lmlm import leakage
+from uds_bench.audits.lmlm.asking.record import OFF, LookupReply
+from uds_bench.audits.lmlm.leakage import Leakage
+from uds_bench.audits.lmlm.luck import Luck
+from uds_bench.statistics import Rate
+
+PERFECT = perfectly("base")[::3]
+TOLD = with_reply(PERFECT, range(0, len(PERFECT), 3), forbidden=LookupReply("Rome, or Euro"))
+
+
+def alike(one: dict[str, Rate], other: dict[str, Rate]) -> bool:
+    return {name: repr(rate) for name, rate in one.items()} == {name: repr(rate) for name, rate in other.items()}
+
+
+def test_a_part_is_of_its_prompts_and_its_luck_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Luck is counted once for all parts: where a fact is asked, nobody of another part is."""
+    counted: list[Any] = []
+
+    class Counted(Luck):
+        def __init__(self, prompts: Any, state: Any) -> None:
+            super().__init__(prompts, state)
+            counted.append(state)
+
+    monkeypatch.setattr(leakage, "Luck", Counted)
+    whole = Leakage(TOLD, PERFECT)
+    parts = whole.parts(lambda one: one.wording)
+    assert list(parts) == list(dict.fromkeys(one.wording for one in TOLD))
+    found = {(name, under): part.by_way("forbidden", under) for name, part in parts.items() for under in (0, 1)}
+    assert counted == ["forbidden"] * 2, "under each fallback once"
+    for (name, under), rates in found.items():
+        alone = Leakage([one for one in (TOLD, PERFECT)[under] if one.wording == name])
+        assert alike(dict(rates), dict(alone.by_way("forbidden")))
+        assert not alike(dict(rates), dict(whole.by_way("forbidden", under)))
+
+
+def test_what_is_told_ever_is_looked_for_in_whole_and_in_part() -> None:
+    found = Leakage(TOLD).ever("forbidden")
+    once = ["contains", "contains or its lack", "recall", "recall or its lack"]
+    assert sorted(found) == [
+        *once[:2],
+        "contains or its lack, at each prompt,",
+        *once[2:],
+        "recall or its lack, at each prompt,",
+    ]
+
+
+def test_halves_of_the_reader_are_drawn_by_all_that_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    salts: list[str] = []
+
+    def heard(facts: Any, salt: str = "") -> Rate:
+        salts.append(salt)
+        return nothing
+
+    nothing = Leakage([]).by_way("forbidden")["exact"]
+    monkeypatch.setattr(leakage, "reading", heard)
+    for rows in (PERFECT, TOLD):
+        Leakage(rows, PERFECT).worst_ever()
+    half = len(salts) // 2
+    # Of each elicitation and of DEL-ON under two fallbacks how it is named, and by which elicitations.
+    assert half == len(OFF) + 2 + 1 + 2
+    assert {len(set(salts[:half])), len(set(salts[half:]))} == {1}
+    assert salts[0] != salts[-1]
+    assert "" not in salts
