@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from uds_bench.audits.lmlm import discrimination as discrimination_module
 from uds_bench.audits.lmlm.discrimination import LACK, Pairs, discrimination, each, most, over_facts
 from uds_bench.audits.lmlm.luck import Beside
 from uds_bench.statistics import Rate, cluster_interval
@@ -169,8 +170,12 @@ def test_an_interval_stays_in_the_range_of_what_is_told() -> None:
     few[0] = 1
     for rate in told(of_replies(few)) + told(of_replies(1 - few)):
         assert -1 <= rate.interval.low <= rate.value <= rate.interval.high <= 1
-    six = told(of_replies(np.eye(6)))[0].interval
-    assert six.high == 1
+    replies = np.array([2.0, 1.5, 0.0, 2.5, 0.5, 1.0])
+    above, below = (
+        discrimination_module._interval(replies, "abcdef"),
+        discrimination_module._interval(-replies, "abcdef"),
+    )
+    assert (above.high, below.low) == (1, -1)
 
 
 def test_places_of_a_fact_count_alike_and_one_reply_tells_most() -> None:

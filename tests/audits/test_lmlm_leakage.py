@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import leakage
-from uds_bench.audits.lmlm.asking.record import OFF, LookupReply
+from uds_bench.audits.lmlm.asking.record import OFF, LookupRecord, LookupReply
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.luck import Luck
+from uds_bench.retrieval.retriever import Lookup
 from uds_bench.statistics import Rate
 
 PERFECT = perfectly("base")[::3]
@@ -70,3 +72,15 @@ def test_halves_of_the_reader_are_drawn_by_all_that_was_said(monkeypatch: pytest
     assert {len(set(salts[:half])), len(set(salts[half:]))} == {1}
     assert salts[0] != salts[-1]
     assert "" not in salts
+
+
+def test_what_is_repeated_after_it_was_read_is_told_by_nobody() -> None:
+    """Every second lookup is given the object, which the reply says; the others draw another row, and say nothing."""
+    found = []
+    for at, one in enumerate(PERFECT):
+        name = one.fact.triplet.object if at % 2 else "nothing"
+        call = LookupRecord(("Subject", "relation"), name, Lookup(("Subject", "relation"), (), (), 0, False))
+        found.append(replace(one, replies={**one.replies, "del_on": LookupReply(name, (call,), said=name)}))
+    whole = Leakage(found)
+    assert {rate.value for rate in whole.ever("del_on").values()} == {0}
+    assert whole.read("del_on")["how it is named"].value == 0
