@@ -84,3 +84,9 @@ def test_what_is_repeated_after_it_was_read_is_told_by_nobody() -> None:
     whole = Leakage(found)
     assert {rate.value for rate in whole.ever("del_on").values()} == {0}
     assert whole.read("del_on")["how it is named"].value == 0
+
+
+def test_where_nothing_is_told_the_interval_has_a_width() -> None:
+    for rate in Leakage(PERFECT).by_way("forbidden").values():
+        assert rate.value == 0
+        assert rate.interval.high > 0.01
