@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -187,6 +188,12 @@ def test_after_deletion_who_drew_a_row_is_held_beside_those_who_did() -> None:
     alone_there = Luck(rows, "del_on").beside(rows[2])
     assert alone_there is not None
     assert set(alone_there.facts) == {rows[at].unit.cluster for at in (0, 1, 3)}, "who alone drew none"
+
+
+def test_luck_is_at_most_two_errors_of_one_rate_above_the_own_replies() -> None:
+    rate = 5 / 55
+    error = math.sqrt(rate * (1 - rate) / 5 + rate * (1 - rate) / 50)
+    assert luck._at_most([1.0] * 5, [0.0] * 50) == pytest.approx(2 * error)
 
 
 def test_luck_is_no_more_than_the_own_replies_show_but_for_chance() -> None:
