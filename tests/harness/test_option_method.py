@@ -42,3 +42,17 @@ def test_a_model_that_forgot_nothing_fails_by_every_seed(bench: Bench) -> None:
     (bench.folder / "ours.py").write_text(METHOD)
     ran = bench.run(DEPTH, "--uds-method", "ours:forget")
     assert {ran.verdicts[f"depth.score[seed{seed}]"] for seed in (0, 1)} == {"fail"}
+
+
+@pytest.mark.slow
+def test_beside_a_manifest_it_makes_the_run_red_and_no_candidate(bench: Bench) -> None:
+    (bench.folder / "ours.py").write_text(METHOD)
+    ran = bench.run(DEPTH, "--uds-method", "ours:forget", manifest=bench.manifest({"good": bench.models / "retain3"}))
+    assert ran.code == 1, ran.text
+    assert ran.verdicts["depth.score[good]"] == "pass"
+    summary = ran.report["summary"]
+    assert (summary["problems"], summary["ok"]) == ([], False)
+    missed = "ours:forget does not clear depth.score (seeds: 2 fail): mean "
+    assert any(one.startswith(missed) for one in summary["method"]), summary["method"]
+    assert any("ours:forget crashed (ValueError: no luck): depth, seed 2" in one for one in summary["method"])
+    assert f"error: {missed}" in ran.text
