@@ -53,6 +53,6 @@ def test_beside_a_manifest_it_makes_the_run_red_and_no_candidate(bench: Bench) -
     summary = ran.report["summary"]
     assert (summary["problems"], summary["ok"]) == ([], False)
     missed = "ours:forget does not clear depth.score (seeds: 2 fail): mean "
-    assert any(one.startswith(missed) for one in summary["method"]), summary["method"]
-    assert any("ours:forget crashed (ValueError: no luck): depth, seed 2" in one for one in summary["method"])
+    assert any(one.startswith(missed) for one in summary["method_misses"]), summary["method_misses"]
+    assert any("ours:forget crashed (ValueError: no luck): depth, seed 2" in one for one in summary["method_misses"])
     assert f"error: {missed}" in ran.text

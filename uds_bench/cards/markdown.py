@@ -62,7 +62,7 @@ def _results(results: Mapping[str, Result | None]) -> str:
 
 def _rows(audit: str, claims: Iterable[ClaimRecord]) -> list[tuple[str, ...]]:
     """Of an audit the first `MOST` claims that came to a result, what stops a release before the rest, which is
-    counted: a page does not hold all of five audits."""
+    counted: a page does not hold all of five audits. One more alone has its row as well."""
     found = (one for one in claims if result_of(one) is not None)
     decided = sorted(found, key=lambda one: (one.is_good, BEFORE[one.verdict]))
     shown = decided if len(decided) == MOST + 1 else decided[:MOST]

@@ -134,7 +134,7 @@ def _parts(blocks: Sequence[nn.Module], outputs: Outputs, inputs: Outputs) -> tu
         pairs = {block: (getattr(block, first, None), getattr(block, second, None)) for block in blocks}
         found = [(outputs[block], [inputs[block], *_said(outputs, pair)]) for block, pair in pairs.items()]
         if all(len(parts) == 3 and {part.shape for part in parts} == {total.shape} for total, parts in found):
-            far = sum(_distance(total, parts) for total, parts in found)
+            far = sum(float(_apart(total, parts).mean()) for total, parts in found)
             whole = all(adds_up(total, parts) for total, parts in found)
             attention, mlp = zip(*pairs.values(), strict=True)
             nearest = min(nearest, (far, (attention, mlp) if whole else ((), ())), key=lambda one: one[0])
@@ -145,8 +145,8 @@ def _said(outputs: Outputs, modules: Iterable[Any]) -> list[Tensor]:
     return [outputs[module] for module in modules if module in outputs]
 
 
-def _distance(total: Tensor, parts: Sequence[Tensor]) -> float:
-    return float((total.float() - torch.stack([part.float() for part in parts]).sum(0)).abs().mean())
+def _apart(total: Tensor, parts: Sequence[Tensor]) -> Tensor:
+    return (total.float() - torch.stack([part.float() for part in parts]).sum(0)).abs()
 
 
 def _readout(anatomy: Anatomy, hidden: Tensor) -> Tensor:
@@ -170,8 +170,7 @@ def adds_up(total: Tensor, parts: Sequence[Tensor]) -> bool:
     if any(part.shape != total.shape for part in parts):
         return False
     largest = torch.stack([value.float().abs().amax(-1, keepdim=True) for value in (total, *parts)]).amax(0)
-    distance = (torch.stack([part.float() for part in parts]).sum(0) - total.float()).abs()
-    return bool((distance <= _TOLERANCE[total.dtype] * largest.clamp_min(1e-6)).all())
+    return bool((_apart(total, parts) <= _TOLERANCE[total.dtype] * largest.clamp_min(1e-6)).all())
 
 
 def _unsupported(anatomy: Anatomy, why: str) -> FamilyError:

@@ -43,7 +43,7 @@ class FactTable(ReportTable):
 class RunSummary(ReportTable):
     """`counts`: claims by status; they add up to those planned.
 
-    `problems` make the run red whatever the claims say, and so does what a `method` misses that was tried beside the
+    `problems` make the run red whatever the claims say, and so do `method_misses`, of one that was tried beside the
     manifest, which is about no candidate. `whole`: whether no claim of the files that were run was left
     out, by name or by an option.
     """
@@ -51,7 +51,7 @@ class RunSummary(ReportTable):
     planned: int = Field(ge=0)
     counts: dict[str, int]
     problems: list[str]
-    method: list[str] = Field(default_factory=list)
+    method_misses: list[str] = Field(default_factory=list)
     notes: list[str]
     ok: bool
     whole: bool = False

@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         found = run_session_of(config).found
         if tried is not None:
-            found.problems, found.method, found.remarks = tried.problems, tried.method, tried.remarks
+            found.problems, found.method_misses, found.remarks = tried.problems, tried.method_misses, tried.remarks
 
 
 @pytest.hookimpl(trylast=True)
@@ -107,7 +107,8 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
         options = [word for option in given.items() if option[1] for word in option]
         card = check_method(settings.method, store=settings.store, tell=tell, options=options)
         told = [*card.problems, *card.missed] or ([] if card.ok else [card.sentence])
-        return settings.manifest, RunResult(method=told, remarks=[*card.remarks, *([card.sentence] if card.ok else [])])
+        remarks = [*card.remarks, card.sentence] if card.ok else [*card.remarks]
+        return settings.manifest, RunResult(method_misses=told, remarks=remarks)
     trials = try_method(method, methods_home(), tell=tell)
     config.option.uds_manifest = str(trials.manifest)
     return trials.manifest, RunResult(problems=trials.problems, remarks=trials.remarks)

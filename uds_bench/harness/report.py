@@ -43,7 +43,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
             planned=len(found.planned),
             counts=found.counts,
             problems=found.problems,
-            method=found.method,
+            method_misses=found.method_misses,
             notes=notes(run, found),
             ok=found.is_green,
             whole=found.is_whole,

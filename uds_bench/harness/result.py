@@ -20,9 +20,9 @@ NEVER_RUN = "was never run"
 class RunResult:
     """Keyed by the test's node id: `planned` claims as (claim, subject), and the `records` of those that ran.
 
-    `problems` make the run red whatever the claims say; so does what a `method` misses that is tried beside a manifest,
-    which is about no candidate; `remarks` only tell. `loads`: how often each checkpoint was
-    loaded, over all processes. `deselected`: claims that were collected and then left out on request.
+    `problems` make the run red whatever the claims say; so do `method_misses`, of a method that is tried beside a
+    manifest, which are about no candidate; `remarks` only tell. `loads`: how often each checkpoint was loaded, over all
+    processes. `deselected`: claims that were collected and then left out on request.
     `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
     nothing. `of_gate`: how many claims of the default were judged, and how many it has. `written`: by what it is, what
     the run left behind.
@@ -32,7 +32,7 @@ class RunResult:
     planned: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     records: dict[str, ClaimRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    method: list[str] = field(default_factory=list)
+    method_misses: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     loads: Counter[str] = field(default_factory=Counter)
     scores: list[Score] = field(default_factory=list)
@@ -57,7 +57,7 @@ class RunResult:
     @property
     def reasons(self) -> list[str]:
         """What makes the run red whatever the claims say."""
-        return [*self.problems, *self.method]
+        return [*self.problems, *self.method_misses]
 
     def check_sum(self) -> None:
         """A sum that does not add up is a problem of its own."""

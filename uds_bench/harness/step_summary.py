@@ -29,7 +29,10 @@ def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: s
     """The run in one sentence, a row a candidate where a manifest names them, and a row for each claim that is red."""
     problems = [f"{len(found.reasons)} problems, told in the log"] if found.reasons else []
     records = list(found.records.values())
-    told = [f"### {sentence(replace(found, problems=problems, method=[]), is_embedded, exit_code, instead)}", *problems]
+    told = [
+        f"### {sentence(replace(found, problems=problems, method_misses=[]), is_embedded, exit_code, instead)}",
+        *problems,
+    ]
     table = candidate_table(records)
     if table.candidates and not is_embedded:
         told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))

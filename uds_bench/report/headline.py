@@ -107,6 +107,6 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         reason=reason,
         planned=planned,
         terms=tuple((WORDS[name], summary.counts.get(name, 0)) for name in STATUSES),
-        problems=(*summary.problems, *summary.method),
+        problems=(*summary.problems, *summary.method_misses),
         notes=tuple(summary.notes),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date as day
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from uds_bench.verdicts import Decision
 
 SCHEMA = 1
+WORDS = ("pass", "fail", "undecided")
 NOT_ASKED = "what is to be kept was not asked: name some 50 people under [association] subjects"
 NOT_KNOWN = "the model before holds nothing of the subjects, so that nothing shows what is kept"
 FileArgument = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="A request a line.")]
@@ -135,7 +137,7 @@ def recheck(
         found = [one for name in section.judged() for one in rechecked(audit, name, tests_of(more, name))]
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
-    most = asking.thresholds.get("association.retained", LOSS)
+    most = min(LOSS, asking.thresholds.get("association.retained", LOSS))  # a looser one takes a waiver, and a run
     of_others = {name: one for name in section.judged() if (one := kept(audit, name, most)) is not None}
     told = {name: {"verdict": one.verdict.value, "lost": one.observed} for name, one in of_others.items()}
     requests = [{**row, "date": dates.get(row["id"])} for row in rows]
@@ -170,13 +172,12 @@ def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: boo
 def _conclude(found: list[Recheck], of_others: Mapping[str, Decision], otherwise: str) -> None:
     """Exits 1 unless every request passes, and no candidate fails at what it is to keep. `of_others`: by candidate,
     whether it keeps that; `otherwise`: why there is none."""
-    counts = {word: sum(one.verdict == word for one in found) for word in ("pass", "fail", "undecided")}
+    requests, candidates = (Counter(str(one.verdict) for one in of) for of in (found, of_others.values()))
     for candidate, decision in of_others.items():
         typer.echo(f"of everybody else [{candidate}]: {decision.verdict}: lost: {decision.text}")
-    lost = sum(one.verdict == "fail" for one in of_others.values())
-    is_good = counts["pass"] == len(found) and not lost
-    told = ", ".join(f"{number} {word}" for word, number in counts.items())
-    others = f"of everybody else {lost} of {len(of_others)} candidates lose too much" if of_others else otherwise
+    is_good = requests["pass"] == len(found) and not candidates["fail"]
+    told, kept = (", ".join(f"{of[word]} {word}" for word in WORDS) for of in (requests, candidates))
+    others = f"of {len(of_others)} candidates at keeping everybody else: {kept}" if of_others else otherwise
     typer.echo(f"uds-bench: {'GREEN' if is_good else 'RED'}: of {len(found)} {told}; {others}")
     if not is_good:
         raise typer.Exit(1)

@@ -166,7 +166,7 @@ def of_another_base(session: Session) -> list[str]:
             found = likeness(resolve(specs["full"]).model, resolve(spec).model)
         except UdsError:  # whoever loads it says why it cannot be
             continue
-        if found is not None and found[1] < OF_ONE_BASE:
+        if found is not None and not found[1] >= OF_ONE_BASE:  # a matrix of zeros has no cosine
             told.append(
                 f"{name}: its {found[0]} is not full's (cosine {found[1]:.2f}): it was made from another base, or its "
                 "basis was changed, and depth may stay undecided"
