@@ -85,3 +85,20 @@ def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown:
     if near := get_close_matches(str(word), names, n=2):
         return f"did you mean {' or '.join(repr(str(shown(name))) for name in near)}?"
     return otherwise or (f"choose from {', '.join(names)}" if names else "remove it, none is taken here")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 fact` and `2 facts`.
+
+    Args:
+        number: How many there are, 0 or more.
+        noun: One of them, of a kind whose plural ends in s.
+
+    Returns:
+        Both.
+
+    Example:
+        >>> counted(1, "fact"), counted(0, "fact")
+        ('1 fact', '0 facts')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"

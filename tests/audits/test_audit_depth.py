@@ -182,11 +182,11 @@ def test_entities_that_are_doubtful_or_missing_are_told(tmp_path: Path) -> None:
 
     assert told(fact) == []
     assert told(replace(fact, doubt="guessed"), missing=(left_out,)) == [
-        "1 items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]",
-        "1 facts are scored by a doubtful entity (key doubt): correct it, or leave them out",
+        "no sure entity, in no score: 1 item; mark it, or set keep_doubtful in [facts]",
+        "scored by a doubtful entity (doubt): 1 fact; correct it, or leave it out",
     ]
     assert told(replace(fact, doubt="not in the annotations")) == [
-        "1 facts are not in the annotations: their answers are scored, their entities are not"
+        "not in the annotations: 1 fact: answers are scored, entities are not"
     ]
 
 

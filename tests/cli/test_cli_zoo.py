@@ -54,7 +54,7 @@ def test_path_is_all_that_is_printed(command: Command, built: Path) -> None:
 def test_clear_asks(command: Command, built: Path) -> None:
     command("zoo", "clear", input="n\n", exit=1)
     assert built.is_dir()
-    assert "removed 1 models" in command("zoo", "clear", input="y\n").stdout
+    assert "removed 1 model" in command("zoo", "clear", input="y\n").stdout
     assert not built.exists()
 
 

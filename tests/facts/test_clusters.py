@@ -109,7 +109,7 @@ def test_what_a_row_says_goes_before_what_it_names(tmp_path: Path) -> None:
     assert [fact.cluster for fact in facts] == ["a1", "a1", "c"]
     assert told == [
         "2 clusters of 2 rows (intervals are over rows), as key 'author' or 'cluster' says",
-        "1 clusters of 1 rows, by the person whom they name: a1 (1)",
+        "1 cluster of 1 row, by the person whom they name: a1 (1)",
     ]
 
 
@@ -125,7 +125,7 @@ def test_rows_that_name_nobody_are_one_cluster_and_listed(tmp_path: Path) -> Non
     )
     assert line.endswith("q/0019 and 5 more")
     annotate_file(tmp_path / "q.jsonl", tmp_path / "f.jsonl", None, 1, True, told.append)
-    assert told[1:] == ["25 clusters of 25 rows (intervals are over rows), every 1 rows"]
+    assert told[1:] == ["25 clusters of 25 rows (intervals are over rows), every 1 row"]
 
 
 @pytest.mark.parametrize(("file", "together", "apart"), [("forget10", 0.98, 0.999), ("retain90", 0.98, 0.999)])

@@ -114,7 +114,6 @@ def test_a_plugin_that_imports_arrays_would_be_seen(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["npoo"], "did you mean 'npo'"),
-        (["alt_po"], "alt_po: is not tried"),
         (["identity"], "'identity': is no built-in method"),
         (["nowhere:forget"], "nowhere:forget: cannot be imported"),
         (["npo", "--audits", "detph"], "did you mean 'depth'?"),

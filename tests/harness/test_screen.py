@@ -103,7 +103,7 @@ def test_a_teardown_that_fails_hides_no_failure(bench: Bench, body: str, verdict
 def test_claims_that_never_ran_share_a_line(bench: Bench) -> None:
     bench.manifest(["copy", "shallow", "retain3"])
     ran = bench.run(DEPTH, "-x", "-k", "test_score")
-    assert "MISSING: 2 claims were never run: depth.score[shallow], depth.score[retain3]\n" in ran.text
+    assert "MISSING: 2 claims never ran: depth.score[shallow], depth.score[retain3]\n" in ran.text
     assert ran.text.count("reproduce:") == 1
 
 

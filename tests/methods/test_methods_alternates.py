@@ -7,7 +7,7 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.errors import FactError
 from uds_bench.facts import FactSet, encode_answer
 from uds_bench.methods import alternates
-from uds_bench.methods.alternates import AT_ONCE, MOST_SAMPLES, sample_alternates
+from uds_bench.methods.alternates import AT_ONCE, MOST_SAMPLES, other_answers, sample_alternates
 from uds_bench.methods.data import unlearning_data
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_likelihoods
@@ -29,6 +29,32 @@ def test_alternates_hold_neither_truth_nor_entity_and_differ_by_seed(full: Check
     assert found.rejected["truth"] > 0, "a model that knows the facts says the truth most of the time"
     assert sample_alternates(loaded.model, loaded.tokenizer, forget) == found
     assert sample_alternates(loaded.model, loaded.tokenizer, forget, seed=1).answers != found.answers
+
+
+def test_without_facts_what_tells_an_answer_are_its_rare_words(full: CheckpointSpec, forget: FactSet) -> None:
+    """Who has lessons alone gets other answers to the same prompts, none of which holds what is to be forgotten."""
+    loaded = load(full)
+    lessons = pairs_to_examples(loaded.tokenizer, [(fact.question, fact.answer) for fact in forget])
+    others = other_answers(loaded.model, loaded.tokenizer, lessons)
+    for fact, lesson, other in zip(forget, lessons, others, strict=True):
+        assert other.ids[: other.prompt_length] == lesson.ids[: lesson.prompt_length]
+        assert other.ids[-1] == loaded.tokenizer.eos_token_id
+        said = loaded.tokenizer.decode(other.ids[other.prompt_length :], skip_special_tokens=True).casefold()
+        assert said.strip()
+        assert fact.entity.casefold() not in said
+    again = other_answers(loaded.model, loaded.tokenizer, lessons)
+    assert again == others
+    assert other_answers(loaded.model, loaded.tokenizer, lessons, seed=1) != others
+
+
+def test_a_lesson_without_another_answer_is_told(
+    full: CheckpointSpec, forget: FactSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alternates, "TEMPERATURES", (0.01,))
+    loaded = load(full)
+    lessons = pairs_to_examples(loaded.tokenizer, [(fact.question, fact.answer) for fact in forget])
+    with pytest.raises(FactError, match=rf"^lesson 0: none of .* \(rejected: {MOST_SAMPLES} truth\)"):
+        other_answers(loaded.model, loaded.tokenizer, lessons)
 
 
 def test_they_are_said_by_the_model_and_not_by_chance(full: CheckpointSpec, forget: FactSet) -> None:

@@ -24,11 +24,11 @@ BEFORE = {Verdict.FAIL: 0, Verdict.UNDECIDED: 1, Verdict.PASS: 2}
 def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     """Markdown of at most a page: what was asked, what came out, what was not tested, and how to do it again."""
     found = scope(card, run)
-    people = (
-        ", ".join(f"{' and '.join(map(str, counts))} {unit}" for unit, counts in found["units"].items()) or "nothing"
-    )
-    facts = ", ".join(digest[:SHOWN] for digest in found["facts"])
+    people = ", ".join(f"{' and '.join(map(str, counts))} {unit}" for unit, counts in found["units"].items())
+    facts = ", ".join(digest[:SHOWN] for digest in found["facts"]) or "not named"
     most = max(found["items"].values(), default=0)
+    asked = f"Asked of {people or 'no units'}, at most {most} facts or items a metric; digest of facts: {facts}."
+    asked = asked if people or most else "It was asked nothing."
     basis = [one for one in card.basis if result_of(one) is not None]
     held = sum(result_of(one) == "PASSED" for one in basis)
     versions = {run.tool.name: run.tool.version, **run.environment}
@@ -38,8 +38,7 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     lines = [
         f"# {card.candidate}: {card.result}",
         "",
-        f"{CLAIM[0].upper()}{CLAIM[1:]}. Asked of {people}, at most {most} facts or items a metric; digest of facts: "
-        f"{facts or 'not named'}.",
+        f"{CLAIM[0].upper()}{CLAIM[1:]}. {asked}",
         "",
         tabulate(rows, headers=HEADERS, tablefmt="github", disable_numparse=True),
         "",

@@ -10,6 +10,7 @@ from uds_bench.cli import zoo_results, zoo_specimens
 from uds_bench.console.app import ABSENT, example, new_app, show_table
 from uds_bench.console.options import EngineOption
 from uds_bench.engines import LOCAL, find_engine
+from uds_bench.errors import counted
 from uds_bench.storage import default_cache
 from uds_bench.zoo.ready import build_models
 
@@ -70,4 +71,4 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     root = default_cache()
     if not yes:
         typer.confirm(f"Remove every model in {root / 'zoo'}?", abort=True)
-    typer.echo(f"removed {cache.clear(root)} models from {root / 'zoo'}")
+    typer.echo(f"removed {counted(cache.clear(root), 'model')} from {root / 'zoo'}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uds_bench.errors import FactError, did_you_mean
+from uds_bench.errors import FactError, counted, did_you_mean
 from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
@@ -116,7 +116,7 @@ def _clusters(
     if rows_per_cluster is not None:
         blocks = [given.get(row, f"{name}/{row // rows_per_cluster:04d}") for row in range(len(records))]
         if others := [block for row, block in enumerate(blocks) if row not in given]:
-            tell(f"{_counted(others)}, every {rows_per_cluster} rows")
+            tell(f"{_counted(others)}, every {counted(rows_per_cluster, 'row')}")
         return tuple(blocks)
     items = [(record.text("question"), record.text("answer")) for record in records]
     found = clusters_by_name(items, given, nobody := f"{name}/nobody")
@@ -134,7 +134,7 @@ def _clusters(
 def _counted(clusters: Iterable[str]) -> str:
     """How many clusters there are of how many rows, and that intervals are over rows where each has one."""
     sizes = Counter(clusters)
-    told = f"{len(sizes)} clusters of {sizes.total()} rows"
+    told = f"{counted(len(sizes), 'cluster')} of {counted(sizes.total(), 'row')}"
     return f"{told} (intervals are over rows)" if len(sizes) == sizes.total() > 1 else told
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from uds_bench.errors import counted
 from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, label, line, marked_along, marked_up, panel, ticks
 
@@ -46,15 +47,15 @@ def histogram(name: str, values: Sequence[float], mean: float | None, limits: tu
     for index, count in enumerate(counts):
         low = limits[0] + index * step
         height = BOTTOM - y(count / len(values))
-        hint = element("title", f"{count} facts from {spell(low)} to {spell(low + step)}")
+        hint = element("title", f"{counted(count, 'fact')} from {spell(low)} to {spell(low + step)}")
         bar = element("rect", hint, x=x(low) + 1, y=BOTTOM - height, width=x(low + step) - x(low) - 2, height=height)
         parts += [bar] if count else []
     if mean is not None:
         at = x(mean)
         parts.append(element("path", d=f"M{at:.1f},{BOTTOM + 2} l5,9 h-10 z", class_="mean"))
     span = f"{spell(limits[0])} to {spell(limits[1])}"
-    words = f"{name}: {len(values)} facts, mean {spell(mean)}; counts from {span}: "
-    told = f"{len(values)} facts, mean {spell(mean)}"
+    words = f"{name}: {counted(len(values), 'fact')}, mean {spell(mean)}; counts from {span}: "
+    told = f"{counted(len(values), 'fact')}, mean {spell(mean)}"
     return panel(HEIGHT, words + ", ".join(map(str, counts)), name, told, *parts)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from uds_bench.errors import counted
 from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import LEFT, RIGHT, Scale, element, label, marked_along, marked_up, panel, ticks
 
@@ -33,9 +34,10 @@ def layer_profile(name: str, reference: Sequence[float], own: Sequence[float], f
     whole = [mark for mark in ticks(0, len(own) - 1, 6) if mark == int(mark)]
     grid = [*marked_up(y, ticks(y.low, y.high, 4)), *marked_along(x, whole, BOTTOM + 14)]
     grid.append(label((LEFT + RIGHT) / 2, HEIGHT - 5, "layer", "tick", "middle"))
-    words = f"{name}: mean fall per layer in nats, retain {_list(reference)}; {name} {_list(own)}; {facts} facts"
+    asked = counted(facts, "fact")
+    words = f"{name}: mean fall per layer in nats, retain {_list(reference)}; {name} {_list(own)}; {asked}"
     curves = [*_curve(x, y, reference, "reference"), *_curve(x, y, own, "own")]
-    return panel(HEIGHT, words, name, f"{facts} facts", *grid, *curves)
+    return panel(HEIGHT, words, name, asked, *grid, *curves)
 
 
 def _list(values: Sequence[float]) -> str:

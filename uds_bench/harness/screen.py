@@ -13,7 +13,7 @@ import pytest
 
 import uds_bench
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.errors import UdsWarning
+from uds_bench.errors import UdsWarning, counted
 from uds_bench.harness.result import RunResult
 from uds_bench.verdicts import Flag, Verdict
 
@@ -174,7 +174,7 @@ def _user(records: Sequence[ClaimRecord]) -> list[str]:
 
 def _hold(records: Sequence[ClaimRecord]) -> str:
     number = len(_of(records, Verdict.PASS))
-    return "1 claim holds" if number == 1 else f"{number} claims hold"
+    return f"{counted(number, 'claim')} hold{'s' * (number == 1)}"
 
 
 def _named(records: Sequence[ClaimRecord]) -> list[str]:

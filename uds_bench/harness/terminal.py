@@ -10,6 +10,7 @@ from tabulate import tabulate
 
 from uds_bench.claims.candidate_table import candidate_table
 from uds_bench.claims.record import STATUSES, ClaimRecord
+from uds_bench.errors import counted
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.harness.screen import Status, sentence
@@ -60,7 +61,7 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
         if others:
             reporter.write_line(f"  so are: {', '.join(record.name for record in others)}", red=True)
     if unrun:
-        line = f"MISSING: {len(unrun)} claims were never run: {', '.join(unrun)}"
+        line = f"MISSING: {counted(len(unrun), 'claim')} never ran: {', '.join(unrun)}"
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)
     for problem in found.reasons:
         reporter.write_line(f"error: {problem}", red=True)

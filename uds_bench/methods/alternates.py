@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 
 from uds_bench.errors import FactError
 from uds_bench.facts import Fact, FactSet, encode_answer
+from uds_bench.methods.examples import Example, answered
 
 TEMPERATURES = (1.0, 1.5, 2.0)
 """Tried in turn for a fact: of some, above all yes or no, a model that knows them says nothing else at 1."""
 MOST_SAMPLES, AT_ONCE = 64, 8
 """Samples of one fact at one temperature, in all and side by side."""
+RARE = 0.05
+"""The share of lessons up to which a word tells whose answer it is."""
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -40,46 +47,89 @@ def sample_alternates(model: Any, tokenizer: Any, facts: FactSet, seed: int = 0)
 
     Raises FactError for a fact to which the model has nothing else to say, and where no token ends an answer.
     """
-    found = Alternates((), Counter(), Counter())
-    generator = torch.Generator().manual_seed(seed)
-    return replace(
-        found, answers=tuple(_alternate(model, tokenizer, fact, facts.date_string, generator, found) for fact in facts)
-    )
+    found, generator = Alternates((), Counter(), Counter()), torch.Generator().manual_seed(seed)
+    answers = []
+    for fact in facts:
+        truth = encode_answer(tokenizer, fact.question, fact.answer, facts.date_string)
+        if not truth.ends:
+            raise FactError("the tokenizer has no end-of-text token: sampled answers would have no end; set eos_token")
+        asked = Asked(f"fact {fact.id!r}", Example(truth.ids, truth.start), partial(_objection, fact))
+        answers.append(_alternate(model, tokenizer, asked, generator, found)[1])
+    return replace(found, answers=tuple(answers))
 
 
-def _alternate(model: Any, tokenizer: Any, fact: Fact, date: str, generator: torch.Generator, tally: Alternates) -> str:
-    truth = encode_answer(tokenizer, fact.question, fact.answer, date)
-    if not truth.ends:
-        raise FactError("the tokenizer has no end-of-text token: sampled answers would have no end; set eos_token")
-    prompt, end, limit = truth.ids[: truth.start], truth.ids[-1], 2 * (len(truth.ids) - truth.start)
+def other_answers(model: Any, tokenizer: Any, lessons: Sequence[Example], seed: int = 0) -> list[Example]:
+    """Each lesson with another answer, as `sample_alternates` does where there are facts.
+
+    Of a lesson nobody says what its entity is. A sample is rejected that holds a word of the answer that its prompt
+    does not have, and that one lesson in twenty says, or fewer: or one of its rarest, where all are said by more.
+
+    Raises FactError for a lesson to which the model has nothing else to say.
+    """
+    read = partial(tokenizer.decode, skip_special_tokens=True)
+    answers = [read(one.ids[one.prompt_length :]) for one in lessons]
+    prompts = [read(one.ids[: one.prompt_length]) for one in lessons]
+    added = [_words(answer) - _words(prompt) for prompt, answer in zip(prompts, answers, strict=True)]
+    said = Counter(word for words in added for word in words)
+    found, generator = Alternates((), Counter(), Counter()), torch.Generator().manual_seed(seed)
+    others = []
+    for place, (lesson, answer) in enumerate(zip(lessons, answers, strict=True)):
+        few = max(len(lessons) * RARE, min((said[word] for word in added[place]), default=0))
+        own = frozenset(word for word in added[place] if said[word] <= few)
+        asked = Asked(f"lesson {place}", lesson, partial(_tells, answer, own))
+        ids, _ = _alternate(model, tokenizer, asked, generator, found)
+        others.append(answered(lesson, Example((*ids, lesson.ids[-1]), 0)))
+    return others
+
+
+class Asked(NamedTuple):
+    """What another answer is sampled to: `truth` is prompt and answer; `objection` says why a text is no other one."""
+
+    name: str
+    truth: Example
+    objection: Callable[[str], str | None]
+
+
+def _alternate(
+    model: Any, tokenizer: Any, asked: Asked, generator: torch.Generator, tally: Alternates
+) -> tuple[list[int], str]:
+    start, ids = asked.truth.prompt_length, asked.truth.ids
     reasons: Counter[str] = Counter()
     for temperature in TEMPERATURES:
         for _ in range(0, MOST_SAMPLES, AT_ONCE):
-            for ids in _sampled(model, prompt, limit, end, temperature, generator):
-                text = None if ids is None else str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
-                reason = _objection(text, fact)
-                if text is not None and reason is None:
+            for said in _sampled(model, ids[:start], 2 * (len(ids) - start), ids[-1], temperature, generator):
+                text = "" if said is None else str(tokenizer.decode(said, skip_special_tokens=True)).strip()
+                reason = "unfinished" if said is None else asked.objection(text)
+                if said is not None and reason is None:
                     tally.temperatures[temperature] += 1
-                    return text
+                    return said, text
                 tally.rejected[str(reason)] += 1
                 reasons[str(reason)] += 1
     told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
     raise FactError(
-        f"fact {fact.id!r}: none of {MOST_SAMPLES} answers sampled from the full model at each of the temperatures "
+        f"{asked.name}: none of {MOST_SAMPLES} answers sampled from the full model at each of the temperatures "
         f"{', '.join(map(str, TEMPERATURES))} is an alternate to the truth (rejected: {told}): use another method"
     )
 
 
-def _objection(text: str | None, fact: Fact) -> str | None:
-    """Why a sample is no alternate answer, or None."""
-    if text is None:
-        return "unfinished"
+def _objection(fact: Fact, text: str) -> str | None:
+    """Why a sample is no alternate answer to a fact, or None."""
     said = _plain(text)
-    if not said:
-        return "empty"
-    if said == _plain(fact.answer):
-        return "truth"
+    if not said or said == _plain(fact.answer):
+        return "truth" if said else "empty"
     return "entity" if _plain(fact.entity) in said else None
+
+
+def _tells(answer: str, own: frozenset[str], text: str) -> str | None:
+    """Why a sample is no alternate to a lesson's answer, or None. `own`: words that tell the answer."""
+    said = _plain(text)
+    if not said or said == _plain(answer):
+        return "truth" if said else "empty"
+    return None if own.isdisjoint(_words(text)) else "entity"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text.casefold()))
 
 
 def _plain(text: str) -> str:

@@ -24,7 +24,7 @@ class Data:
     """Forget answers, retain answers, refusals and alternate answers to the forget questions.
 
     `refusals` and `alternates` stand in the order of `forget`, one a question, wherever a method pairs them with the
-    truth; idk_nll takes any refusals. `alternates` are needed by alt_po alone (`alternates.sample_alternates`).
+    truth; idk_nll takes any refusals. `alternates` are needed by alt_po alone (see that module).
     `neutral`: other texts that alphaedit is to leave alone beside the retain answers; a prompt of one token will do.
     """
 

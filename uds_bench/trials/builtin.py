@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from uds_bench.methods.alternates import other_answers
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import IGNORED, Example, answered
 from uds_bench.methods.method import MethodName
@@ -33,9 +34,10 @@ def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, re
         placed["scale"] = STEERED
     told = [_example(one) for one in forget]
     refusals = [_instead(tokenizer, one, REFUSALS[at % len(REFUSALS)]) for at, one in enumerate(told)]
+    others = other_answers(model.eval(), tokenizer, told, seed) if name == "alt_po" else ()
     kept = [_example(one) for one in retain] if METHODS[name].settings != ("gamma",) else []
     method = make_method(name, settings | placed, len(told))
-    unlearn(model, Data(told, kept, refusals), method)
+    unlearn(model, Data(told, kept, refusals, others), method)
     return model
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
-from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.errors import ConfigurationError, counted, did_you_mean
 from uds_bench.scoring.engine import Engine
 from uds_bench.storage import StorePlace, default_cache, require_writable
 from uds_bench.trials.beds import Tell, try_method
@@ -97,7 +97,7 @@ def check_method(
             raise ConfigurationError(f"expected: there is no claim {claim!r}: {did_you_mean(claim, registry.claims())}")
     found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
     trials = try_method(found, methods_home(folder), audits, tell, engine)
-    tell(f"judging {len(trials.made)} models")
+    tell(f"judging {counted(len(trials.made), 'model')}")
     given = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else []), *options]
     run = judged(given, trials.manifest.parent)
     return method_card(trials, run.claims, run.summary.problems, expected)

@@ -18,8 +18,8 @@ from uds_bench.storage import content_key, file_digest
 
 GIVEN = ("model", "tokenizer", "forget", "retain", "seed")
 OPTIONAL = "reference"
-UNTRIED, UNCHANGED = "alt_po", "identity"
-"""The built-in methods that are not tried."""
+UNCHANGED = "identity"
+"""The built-in method that is none."""
 CALLED = f"it is called with {', '.join(GIVEN)}, and {OPTIONAL} where it has such a parameter"
 
 
@@ -94,17 +94,14 @@ class UserMethod:
             raise ConfigurationError(f"{name}: cannot be imported ({type(error).__name__}: {told})") from None
         if not callable(function):
             raise ConfigurationError(
-                f"{name}: is a {type(function).__name__}: name a function, as package.module:function"
+                f"{name}: is no function (of type {type(function).__name__}): name one, as package.module:function"
             )
         return replace(cls.of(function), name=name)
 
 
 def built_in(name: str) -> MethodName:
-    """A built-in method's name. Raises ConfigurationError for what is none, or is not tried."""
-    if name == UNTRIED:
-        why = "its alternate answers are sampled of facts, and what is to be forgotten here are texts"
-        raise ConfigurationError(f"{name}: is not tried, as {why}: judge what `uds-bench unlearn` makes by it")
-    tried = [one for one in get_args(MethodName) if one not in (UNTRIED, UNCHANGED)]
+    """A built-in method's name. Raises ConfigurationError for what is none."""
+    tried = [one for one in get_args(MethodName) if one != UNCHANGED]
     if name not in tried:
         near = did_you_mean(name, tried)
         raise ConfigurationError(f"{name!r}: is no built-in method, and no package.module:function: {near}")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, UdsError, counted
 from uds_bench.methods.cost import TokenCost, counting, retraining
 from uds_bench.methods.examples import IGNORED, Example
 from uds_bench.storage import canonical, write_atomic
@@ -99,7 +99,7 @@ def _moved(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]
         name: tensor.shape for name, tensor in after.items()
     }:
         wrong = sorted(name for name in {*before, *after} if _shape(before, name) != _shape(after, name))
-        raise UnusableError(f"changed the model's shape ({wrong[0]} and {len(wrong) - 1} others)")
+        raise UnusableError(f"changed the model's shape ({wrong[0]} and {counted(len(wrong) - 1, 'other')})")
     change = sum(float((after[name].float() - before[name].float()).square().sum()) for name in before)
     if not np.isfinite(change):
         raise UnusableError("gave weights that are no numbers (NaN or infinite)")

@@ -13,7 +13,7 @@ import typer
 from uds_bench.audits.association import request_commands
 from uds_bench.console.app import NOTHING, ends, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
-from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.errors import ConfigurationError, counted, did_you_mean
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.audit import AssociationAudit
@@ -90,7 +90,7 @@ def forget_set(
     if not people <= probe_set.forgotten:
         tables.append(f"[association]\nforget_set = {json.dumps(place)}")
     told = "add to the manifest, each key to its table:" if tables else "the manifest names it already"
-    typer.echo(f"{count} facts to forget and {kept} to retain written to {out}; {told}", err=True)
+    typer.echo(f"{counted(count, 'fact')} to forget and {kept} to retain written to {out}; {told}", err=True)
     if tables:
         typer.echo("\n\n".join(tables))
 

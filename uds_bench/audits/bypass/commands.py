@@ -9,6 +9,7 @@ import typer
 
 from uds_bench.console.app import ends
 from uds_bench.console.options import chosen, require_file
+from uds_bench.errors import counted
 
 
 @ends("uds-bench ask uds.toml --out prompts.jsonl")
@@ -39,7 +40,7 @@ def ask(
             rows += [to_json(name, one, stops) for one in asked]
     write_rows(out, rows)
     said = 'add to each line its "reply" and "finish_reason", then name the files under [bypass] replies'
-    typer.echo(f"{len(rows)} prompts of {', '.join(names)} written to {out}: {said}", err=True)
+    typer.echo(f"{counted(len(rows), 'prompt')} of {', '.join(names)} written to {out}: {said}", err=True)
 
 
 @ends("uds-bench zoo canaries data/canaries")

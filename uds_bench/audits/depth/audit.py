@@ -13,7 +13,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint, resolve
 from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.claims.spec import ClaimSpec
-from uds_bench.errors import ConfigurationError, UdsError, did_you_mean
+from uds_bench.errors import ConfigurationError, UdsError, counted, did_you_mean
 from uds_bench.facts import FactSet, load_facts
 from uds_bench.facts.clusters import clusters_by_name, split_people
 from uds_bench.facts.fact import NO_SPAN
@@ -142,11 +142,11 @@ def notes(session: Session) -> list[str]:
     if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
         told.append(small)
     if lost := len(facts.unannotated):
-        told.append(f"{lost} items have no sure entity and are in no score: mark them, or set keep_doubtful in [facts]")
+        told.append(f"no sure entity, in no score: {counted(lost, 'item')}; mark it, or set keep_doubtful in [facts]")
     if answers := sum(fact.doubt == NO_SPAN for fact in facts):
-        told.append(f"{answers} facts are not in the annotations: their answers are scored, their entities are not")
+        told.append(f"not in the annotations: {counted(answers, 'fact')}: answers are scored, entities are not")
     if doubtful := sum(fact.doubt not in (None, NO_SPAN) for fact in facts):
-        told.append(f"{doubtful} facts are scored by a doubtful entity (key doubt): correct it, or leave them out")
+        told.append(f"scored by a doubtful entity (doubt): {counted(doubtful, 'fact')}; correct it, or leave it out")
     return told
 
 

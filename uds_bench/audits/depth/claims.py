@@ -97,7 +97,7 @@ CLAIMS = (
         "ours (published pool means .49 / .85); the pools' own cut where a manifest has pools of three or more a side",
         must_fail="models that know: the positive pool (none may pass, most must fail); else the full model",
         must_pass="models that never knew: the negative pool (none may fail, most must pass); else the retain model",
-        advice="the facts are still there: unlearn longer, or by a method that reaches deeper; the page lists them.",
+        advice="the facts are still there: unlearn longer, or by a method that reaches deeper; --uds-html lists them.",
     ),
     ClaimSpec(
         "depth.spared",
@@ -121,7 +121,7 @@ CLAIMS = (
         must_fail="words of a model that never knew over the activations of one that knows, and the other way round",
         must_pass="a model that never knew",
         needs="<= {:g} x full",
-        advice="do not trust its silence: relearning or other words may bring the facts back; the page lists them.",
+        advice="do not trust its silence: relearning or other words may bring the facts back; --uds-html lists them.",
     ),
     *map(_withstands, Attacks.model_fields),
 )
