@@ -271,6 +271,23 @@ def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path
         check_method("npo", expected={"depth.scor": "no reason"})
 
 
+def test_a_method_says_itself_what_it_is_not_meant_to_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    why = {f"{BED}.b": "it refuses", "depth.score": "not tried there"}
+    monkeypatch.setattr(tried.idle, "expected_failures", why, raising=False)
+    found, passed = tried_on("idle", tmp_path), ClaimRecord(f"{BED}.a", "seed0", "threshold", Verdict.PASS, "")
+    missed = ClaimRecord(f"{BED}.b", "seed0", "threshold", Verdict.FAIL, "")
+    card = method_card(found, [passed, missed])
+    assert card.ok
+    assert [row.expected for row in card.rows] == ["", "it refuses"]
+    assert method_card(found, [passed]).problems == (f"{BED}.b is expected not to pass, and does: take it out",)
+    monkeypatch.setattr(tried.idle, "expected_failures", {f"{BED}.b": " "})
+    with pytest.raises(ConfigurationError, match="tried:idle: its expected_failures must be a dict of claims, each"):
+        UserMethod.of(tried.idle)
+    monkeypatch.setattr(tried.idle, "expected_failures", {"depth.scor": "why"})
+    with pytest.raises(ConfigurationError, match=r"there is no claim 'depth.scor': did you mean 'depth\.score'"):
+        check_method(tried.idle)
+
+
 def test_built_in_methods_are_called_as_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SETTINGS, "epochs", 1)
     torch.manual_seed(0)

@@ -93,7 +93,7 @@ def _show(card: MethodCard) -> None:
 
 
 def _table_row(row: ClaimRow) -> dict[str, Any]:
-    from uds_bench.trials.recorded_cards import cleared_by, recorded
+    from uds_bench.trials.recorded_cards import cleared_by, nearest, recorded
 
     bounds = None if row.low is None or row.high is None else (row.low, row.high)
     return {
@@ -104,6 +104,7 @@ def _table_row(row: ClaimRow) -> dict[str, Any]:
         "95% CI over seeds": show_interval(bounds),
         "needs": row.needs or ABSENT,
         "built-in": cleared_by(row.claim, recorded()),
+        "nearest": nearest(row.claim, row.observed, recorded()) or ABSENT,
     }
 
 

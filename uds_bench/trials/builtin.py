@@ -17,13 +17,30 @@ SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
 """For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
 STEERED = 3.0
 """RMU's scale: about the length of the states of the shipped models."""
+KEEPING = ("association.retained", "depth.spared", "localization.retained")
+DEEP = ("depth.score", "depth.hidden")
+WHERE = ("localization.auc", "localization.elsewhere")
+REFUSING, LOCATED = ("idk_nll", "idk_dpo"), ("memflex", "alphaedit")
+"""Methods that teach a refusal, and those that choose where they write."""
 PUBLISHED_LAYERS = 16
 """Of the model whose layers the published settings name."""
 
 
 def builtin(name: MethodName) -> UserMethod:
     """A built-in method as `gate-method` calls one."""
-    return UserMethod(name, partial(_unlearned, name), code_of(unlearn))
+    return UserMethod(name, partial(_unlearned, name), code_of(unlearn), _expected(name))
+
+
+def _expected(name: MethodName) -> dict[str, str]:
+    """What a method is not meant to pass, by what it is."""
+    kept = {} if _keeps(name) else dict.fromkeys(KEEPING, "it reads nothing of what is to be kept")
+    deep = dict.fromkeys(DEEP, "it teaches a refusal, and what is known stays") if name in REFUSING else {}
+    where = {} if name in LOCATED else dict.fromkeys(WHERE, "it chooses no place to write to")
+    return {**kept, **deep, **where}
+
+
+def _keeps(name: MethodName) -> bool:
+    return METHODS[name].settings != ("gamma",)
 
 
 def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, retain: Lessons, seed: int) -> Any:
@@ -35,7 +52,7 @@ def _unlearned(name: MethodName, model: Any, tokenizer: Any, forget: Lessons, re
     told = [_example(one) for one in forget]
     refusals = [_instead(tokenizer, one, REFUSALS[at % len(REFUSALS)]) for at, one in enumerate(told)]
     others = other_answers(model.eval(), tokenizer, told, seed) if name == "alt_po" else ()
-    kept = [_example(one) for one in retain] if METHODS[name].settings != ("gamma",) else []
+    kept = [_example(one) for one in retain] if _keeps(name) else []
     method = make_method(name, settings | placed, len(told))
     unlearn(model, Data(told, kept, refusals, others), method)
     return model

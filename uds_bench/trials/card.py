@@ -94,7 +94,8 @@ def method_card(
     """The card of what a method made, from the claims of the run that judged it.
 
     Claims about nobody are what others rest on: one that does not hold is a problem, as are the run's own. So is one
-    that was expected to fail, and passes or was not judged: what is expected is no excuse for whatever comes.
+    that was expected to fail, and passes or was not judged: what is expected is no excuse for whatever comes. What the
+    method itself declares of audits that did not try it is passed over.
     """
     found: dict[str, list[ClaimRecord]] = {}
     amiss = [*trials.problems, *problems]
@@ -103,7 +104,9 @@ def method_card(
             found.setdefault(one.id, []).append(one)
         elif not one.is_good:
             amiss.append(one.message)
-    expected = expected or {}
+    tried = {place.audit for place in trials.made}
+    declared = {claim: why for claim, why in trials.method.expected.items() if claim.partition(".")[0] in tried}
+    expected = {**declared, **(expected or {})}
     rows = tuple(replace(row(claim, records), expected=expected.get(claim, "")) for claim, records in found.items())
     kept = {one.claim for one in rows if one.verdict in (Verdict.FAIL, Verdict.UNDECIDED)}
     amiss += [f"{claim} is expected not to pass, and does: take it out" for claim in expected if claim not in kept]

@@ -81,7 +81,8 @@ def check_method(
         folder: Where its models are kept, and found again; the user cache where it is None.
         store: Where scores are kept; the user cache where it is None.
         tell: Called with a line as each model is made.
-        expected: Claims that the method is not meant to pass, by id, each with the reason.
+        expected: Claims that the method is not meant to pass, by id, each with the reason; beside those that the
+            function says itself, as `expected_failures`.
         engine: Of machines that see `folder`, where its models are made; this one where it is None.
         options: Of the run that judges them, such as `--uds-device cpu`.
 
@@ -92,10 +93,10 @@ def check_method(
         ConfigurationError: The callable cannot be imported, takes other arguments, gives back no model, or made none.
             Or a claim that is expected to fail is none.
     """
-    for claim in expected or {}:
+    found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
+    for claim in (*found.expected, *(expected or {})):
         if claim not in registry.claims():
             raise ConfigurationError(f"expected: there is no claim {claim!r}: {did_you_mean(claim, registry.claims())}")
-    found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
     trials = try_method(found, methods_home(folder), audits, tell, engine)
     tell(f"judging {counted(len(trials.made), 'model')}")
     given = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else []), *options]

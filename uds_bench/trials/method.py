@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,8 @@ from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.methods.method import MethodName
 from uds_bench.storage import content_key, file_digest
 
+DECLARED = "expected_failures"
+"""Of a function: by claim why it is not meant to pass it."""
 GIVEN = ("model", "tokenizer", "forget", "retain", "seed")
 OPTIONAL = "reference"
 UNCHANGED = "identity"
@@ -41,11 +43,13 @@ class Lessons(list[dict[str, Any]]):
 
 @dataclass(frozen=True)
 class UserMethod:
-    """`name`: `module:function`. `code`: digest of the source that it comes with."""
+    """`name`: `module:function`. `code`: digest of the source that it comes with. `expected`: claims that it is not
+    meant to pass, by id, each with the reason: what its function says as `expected_failures`."""
 
     name: str
     function: Callable[..., Any]
     code: str
+    expected: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_importable(self) -> bool:
@@ -72,7 +76,10 @@ class UserMethod:
             signature.bind(**dict.fromkeys(given))
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"{name}: takes other arguments ({error}): {CALLED}") from None
-        return cls(name, function, code_of(function))
+        declared = getattr(function, DECLARED, {})
+        if not isinstance(declared, dict) or not all(isinstance(why, str) and why.strip() for why in declared.values()):
+            raise ConfigurationError(f"{name}: its {DECLARED} must be a dict of claims, each with a reason")
+        return cls(name, function, code_of(function), declared)
 
     @classmethod
     def find(cls, name: str) -> UserMethod:

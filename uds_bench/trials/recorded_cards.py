@@ -40,8 +40,30 @@ def cleared_by(claim: str, cards: Iterable[MethodCard]) -> str:
     return f"{judged.count('pass')} of {len(judged)}"
 
 
+def nearest(claim: str, observed: float | None, cards: Iterable[MethodCard]) -> str:
+    """Which of these methods came nearest to a number, such as `npo 0.69`; "" where there is none.
+
+    Args:
+        claim: Of which claim.
+        observed: The mean over seeds, in the claim's unit.
+        cards: Of the methods.
+
+    Returns:
+        Its name and its own mean.
+
+    Example:
+        >>> row = ClaimRow("depth.spared", "pass", {"pass": 3}, 0.8, 0.78, 0.83, ">= 0.5")
+        >>> nearest("depth.spared", 0.9, [MethodCard("npo", (row,), ())])
+        'npo 0.80'
+    """
+    rows = [(row.observed, card.method) for card in cards for row in card.rows if row.claim == claim]
+    found = [(abs(mean - observed), name, mean) for mean, name in rows if mean is not None and observed is not None]
+    return "{1} {2:.2f}".format(*min(found)) if found else ""
+
+
 def tables(cards: Iterable[MethodCard]) -> Iterator[str]:
-    """Markdown, a table an audit: a row a method, a column a claim about what it made, and what one model cost."""
+    """Markdown, a table an audit: a row a method, a column a claim about what it made, and what one model cost. Then
+    what methods are not meant to pass."""
     cards = tuple(cards)
     claims: dict[str, dict[str, None]] = {}
     for row in (row for card in cards for row in card.rows if row.verdict != "not applicable"):
@@ -54,6 +76,14 @@ def tables(cards: Iterable[MethodCard]) -> Iterator[str]:
             found = {row.claim: row for row in card.rows}
             cells = [_cell(found.get(f"{audit}.{one}")) for one in columns]
             yield f"| {card.method} | {' | '.join(cells)} | {_cost(card, audit)} |"
+    declared: dict[str, list[str]] = {}
+    for card in cards:
+        for row in card.rows:
+            if row.expected:
+                declared.setdefault(f"| {card.method} | {row.expected} |", []).append(f"`{row.claim}`")
+    if declared:
+        yield from ("", "## Declared", "", "| method | why | not meant to pass |", "|---|---|---|")
+    yield from (f"{said} {', '.join(claims)} |" for said, claims in declared.items())
 
 
 def _cell(row: ClaimRow | None) -> str:
@@ -61,6 +91,7 @@ def _cell(row: ClaimRow | None) -> str:
         return "-"
     seeds = sum(row.seeds.values())
     told = row.verdict if row.seeds.get(row.verdict) == seeds else f"{row.seeds.get('pass', 0)} of {seeds} pass"
+    told += ", as declared" if row.expected else ""
     if row.observed is None:
         return told
     return f"{told}: {row.observed:.2f}" + ("" if row.low is None else f" ({row.low:.2f}..{row.high:.2f})")
