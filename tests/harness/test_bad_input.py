@@ -151,3 +151,11 @@ def test_an_audit_says_what_it_needs_and_of_another_nothing(bench: Bench, audit:
         beside = bench.run(suite, f"{DEPTH}::test_frozen")
         assert beside.counts == {"pass": 1}
         assert f"not asked, as the manifest names nothing for them: {audit}\n" in beside.text
+
+
+def test_of_an_empty_manifest_no_audit_is_named_but_what_writes_one(bench: Bench) -> None:
+    empty = bench.folder / "empty.toml"
+    empty.touch()
+    assert f"{empty}: names nothing to be judged: `uds-bench init` writes" in bench.refused(
+        DEPTH.parent, manifest=empty
+    )

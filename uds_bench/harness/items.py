@@ -93,7 +93,8 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
     audits to which the manifest says nothing, and claims about metrics, methods or papers, unless they are asked for or
     nothing else is selected.
 
-    Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models.
+    Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models, and
+    where the manifest names nothing that any of several audits judges.
     """
     for item in filter(decides_claim, items):
         require_own(item)
@@ -108,6 +109,11 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
         if items and not kept:
             raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
     else:
+        audits = {audit for item in items if decides_claim(item) and (audit := _audit(item))}
+        if len(audits) > 1 and all(map(run.silent_to, audits)):
+            raise pytest.UsageError(
+                f"{run.settings.manifest}: names nothing to be judged: `uds-bench init` writes a manifest to begin with"
+            )
         told = _or_all((item for item in items if not run.silent_to(_audit(item))), items)
         silent = {str(_audit(item)) for item in {*items} - {*told}}
         kept = _or_all((item for item in told if not _stays_out(run, item)), told)
