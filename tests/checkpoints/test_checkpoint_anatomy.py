@@ -139,7 +139,7 @@ def test_a_model_without_as_many_blocks_as_it_says_is_refused() -> None:
 
 def test_adding_up_allows_rounding_and_nothing_more() -> None:
     big, small = torch.full((1, 2, 4), 1000.0), torch.ones(1, 2, 4)
-    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
         parts = [(big + small).to(dtype), (-big).to(dtype), small.to(dtype)]
         total = parts[0] + parts[1] + parts[2]
         assert adds_up(total, parts)

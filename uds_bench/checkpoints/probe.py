@@ -26,7 +26,8 @@ class Seen(NamedTuple):
     logits: Tensor
 
 
-_TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}  # of a token's largest value
+_TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}
+"""Of the largest value of a token."""
 
 
 @torch.no_grad()
