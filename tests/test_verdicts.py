@@ -108,7 +108,10 @@ def test_the_bound_itself_is_good_enough(low: float, high: float, verdict: str) 
 
 def test_the_words_of_a_failure() -> None:
     decision = decide_threshold(0.613, Interval(0.592, 0.634, "x", 40), ">=", 0.7, "authors")
-    assert decision.text == "observed 0.613, 95% CI 0.592..0.634 (40 authors), needs >= 0.700: short by 0.108"
+    told = "observed 0.613, 95% CI 0.592..0.634 (40 authors), needs >= 0.700"
+    assert decision.text == f"{told}: its low end is short by 0.108"
+    decision = decide_threshold(0.613, Interval(0.592, 0.634, "x", 40), "<=", 0.5, "authors")
+    assert decision.text.endswith("needs <= 0.500: its high end is over by 0.134")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +332,7 @@ def test_a_decision_tells_the_numbers_that_it_was_made_of(
     assert found is not None, decision.text
     told = [float(number) for number in found.groups()]
     assert told == pytest.approx([low + 0.04, low, low + width, units, 0.1], abs=5.1e-4)
-    short = re.search(r"short by (\S+?)(?:;|$)", decision.text)
+    short = re.search(r"(?:short by|over by|reaches) (\S+?)(?:;| beyond|$)", decision.text)
     assert (short is None) == (decision.shortfall is None)
     if short is not None:
         assert float(short[1]) == pytest.approx(decision.shortfall, abs=5.1e-4)
@@ -361,7 +364,7 @@ def test_how_many_units_would_decide_is_told_where_so_many_can_be_had(low: float
     interval = Interval(-0.5, 0.5, "x", 20)
     needed = units_needed(low, interval, 0.1)
     assert (needed is not None) == some
-    told = at_least(low, interval).text.partition("the interval holds the bound, short by 0.600")[2]
+    told = at_least(low, interval).text.partition("the interval holds the bound, its low end is short by 0.600")[2]
     assert told == (f"; some {needed} people would decide it" if some else "")
 
 

@@ -139,10 +139,11 @@ def decide_threshold(
     if sign * (near - bound) >= 0:
         return Decision(Verdict.PASS, observed, interval, text)
     short = sign * (bound - near)
+    misses = f"its low end is short by {short:.3f}" if sign > 0 else f"its high end is over by {short:.3f}"
     if sign * (far - bound) < 0:
-        return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
+        return Decision(Verdict.FAIL, observed, interval, f"{text}: {misses}", short)
     more = _would_decide([(observed, interval, bound)], unit, "; ")
-    told = f"{text}: the interval holds the bound, short by {short:.3f}{more}"
+    told = f"{text}: the interval holds the bound, {misses}{more}"
     return Decision(Verdict.UNDECIDED, observed, interval, told, short)
 
 
@@ -240,11 +241,11 @@ def decide_equivalence(observed: float | None, interval: Interval | None, margin
     short = max(interval.high - margin, -margin - interval.low)
     outside = interval.low > margin or interval.high < -margin
     if outside:
-        return Decision(Verdict.FAIL, observed, interval, f"{text}: short by {short:.3f}", short)
+        return Decision(Verdict.FAIL, observed, interval, f"{text}: it reaches {short:.3f} beyond", short)
     # To lie wholly within both ends must be left behind; wholly outside, the nearer one.
     ends = [-margin, margin] if abs(observed) <= margin else [math.copysign(margin, observed)]
     more = _would_decide([(observed, interval, end) for end in ends], unit, "; ")
-    return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: short by {short:.3f}{more}", short)
+    return Decision(Verdict.UNDECIDED, observed, interval, f"{text}: it reaches {short:.3f} beyond{more}", short)
 
 
 def decide_identity(observed: float | None, expected: float, tolerance: float, what: str) -> Decision:

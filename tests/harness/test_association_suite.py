@@ -104,7 +104,7 @@ def test_of_a_model_that_was_told_nothing_no_gate_opens(bench: Bench, written: P
     assert ran.verdicts["association.scale"] == "not applicable"
     assert ran.verdicts["association.strength_bounds"] == "pass"
     assert ran.claims["association.strength_bounds"]["controls"][0]["held"]
-    assert "controls are weak: add [association] retain\n" in ran.text
+    assert "controls are stand-ins: add [association] retain\n" in ran.text
     told = ran.report["association"]
     assert told["people"] == {WELL_KNOWN: 4, LESSER_KNOWN: 4, NEVER_SEEN: 4, "to be forgotten": 6, "everybody else": 2}
     known = ["model", "again", "model under nf4", "model under bits2", "model under bits1"]
@@ -231,7 +231,7 @@ def test_a_candidate_that_knows_is_told_from_one_that_does_not(bench: Bench, kno
         assert controls == expected
     assert ran.verdicts["association.retained[cleared]"] == "fail", "it lost those who were to stay as well"
     assert ran.verdicts["association.retained[same]"] != "fail"
-    assert "controls are weak" not in ran.text
+    assert "controls are stand-ins" not in ran.text
     text += "candidates = { same = 'random', cleared = 'cleared' }\n"
     ran = run(bench, text + "must_fail = ['same']\n", "-k", FORGOTTEN)
     assert ran.verdicts == {"association.forgotten[cleared]": "undecided"}
@@ -281,7 +281,7 @@ def test_one_request_is_decided_without_a_model_that_never_saw_it(bench: Bench) 
     assert "each who asks has strangers of their own: association.requests decides of each" in told_of
     assert "r1 (above, asked, beside its own" in ran.claims["association.requests[same]"]["message"]
     assert one.name not in ran.text + json.dumps(ran.report)
-    assert "controls are weak" not in ran.text
+    assert "controls are stand-ins" not in ran.text
 
 
 def test_what_cannot_be_held_out_is_one_line(bench: Bench, written: Path) -> None:

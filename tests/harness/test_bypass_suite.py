@@ -63,7 +63,7 @@ def test_every_model_is_judged(bench: Bench, written: Path) -> None:
     assert set(replies) == set(ARMS)
     told = ran.claims["bypass.verdict[npo]"]["provenance"]["asking"]
     assert (told["samples"], told["temperature"], told["seed"]) == (4, 1.0, 0)
-    assert "controls are weak: add [bypass] must_fail, must_pass\n" in ran.text
+    assert "controls are stand-ins: add [bypass] must_fail, must_pass\n" in ran.text
     assert bench.changed() == []
     rows = (written / "canaries.jsonl").read_text()
     (written / "canaries.jsonl").write_text(rows.replace("A life.", "A long life."))

@@ -8,7 +8,7 @@ from small_runs import DEPTH, Bench
 
 LINE = (
     r"depth\.score \[shallow\]: observed 0\.\d{3}, 95% CI 0\.\d{3}\.\.0\.\d{3} \(12 authors\), "
-    r"needs >= 0\.700: short by 0\.\d{3}"
+    r"needs >= 0\.700: its low end is short by 0\.\d{3}"
 )
 
 

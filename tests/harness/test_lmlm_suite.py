@@ -50,7 +50,7 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert model["all"]["n"] == 12
     assert set(model["topologies"]) == {"base"}
     assert ran.report["lmlm"]["cells"][0]["rows"] == 6
-    assert "controls are weak: add [lmlm] must_fail\n" in ran.text
+    assert "controls are stand-ins: add [lmlm] must_fail\n" in ran.text
 
 
 def test_nothing_of_a_database_goes_unjudged(bench: Bench, written: Path) -> None:

@@ -70,7 +70,7 @@ def test_where_weights_moved_is_told_though_nobody_is_answered(bench: Bench, wid
     assert told["candidates"] == ["oracle", "blind"]
     assert told["models"]["oracle"]["weights"]["absent"] == ["contrast", "contrastnorm", "eratio"]
     assert told["models"]["injected"]["weights"] is None
-    assert "controls are weak: add [localization] neutral\n" in ran.text
+    assert "controls are stand-ins: add [localization] neutral\n" in ran.text
     loads = ran.report["loads"]
     assert all(count == 1 for count in loads.values()), "each is loaded once, by itself and under each attack"
     assert bench.changed() == []

@@ -45,7 +45,8 @@ def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
 def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:
     listed = told(tmp_path)
     assert (
-        "controls are weak: add [association] retain; [bypass] must_fail, must_pass; [pools] positive, negative; "
+        "controls are stand-ins: add [association] retain; [bypass] must_fail, must_pass; "
+        "[pools] positive, negative; "
         "[lmlm] must_fail; [localization] neutral, must_pass, unmasked"
     ) in listed
     assert len(listed) == 2
@@ -63,7 +64,7 @@ def test_what_several_audits_lack_is_one_line(tmp_path: Path) -> None:
 )
 def test_what_is_named_is_not_asked_for(tmp_path: Path, section: str, more: str, left: str) -> None:
     listed = told(tmp_path, text=EVERY_AUDIT.replace(section, f"{section}\n{more}"))
-    (weak,) = (note for note in listed if "weak" in note)
+    (weak,) = (note for note in listed if "stand-ins" in note)
     asked = weak.partition("add ")[2].split("; ")
     assert [part for part in asked if part.startswith(section)] == ([left] if left else [])
     assert len(asked) == (5 if left else 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -32,8 +33,16 @@ class CandidateTable:
         return next((word.value for word in WORST if word in words), "")
 
     def rows(self, mark: Callable[[str], str]) -> list[list[str]]:
-        """A row a candidate: its name, and of each audit the word of its cell, marked where it stops the release."""
-        return [[name, *(_cell(self.status(name, audit), mark) for audit in self.audits)] for name in self.candidates]
+        """A row a candidate: its name, and of each audit how many claims came to which word.
+
+        The worst stand first, and are marked where they stop the release.
+        """
+        return [[name, *(self._cell(name, audit, mark) for audit in self.audits)] for name in self.candidates]
+
+    def _cell(self, candidate: str, audit: str, mark: Callable[[str], str]) -> str:
+        count = Counter(record.status for record in self.cells.get((candidate, audit), ()))
+        told = [(count[word], mark(word) if word in BAD else word.value) for word in WORST if count[word]]
+        return ", ".join(f"{number} {word}" for number, word in told) or "-"
 
     def bad(self, candidate: str) -> list[ClaimRecord]:
         """The claims about a candidate that stop its release, those that failed first."""
@@ -65,7 +74,3 @@ def candidate_table(records: Iterable[ClaimRecord], set_up: bool = False) -> Can
             cells[place] = (*cells.get(place, ()), record)
     candidates, audits = (tuple(dict.fromkeys(place[at] for place in cells)) for at in (0, 1))
     return CandidateTable(candidates, audits, cells)
-
-
-def _cell(word: str, mark: Callable[[str], str]) -> str:
-    return mark(word) if word in BAD else word or "-"

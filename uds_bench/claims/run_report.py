@@ -14,7 +14,7 @@ from uds_bench.json_values import MOST_CHARACTERS, first_problem
 from uds_bench.scores import Score
 
 SCHEMA: Literal[2] = 2
-WEAK = "controls are weak: add "
+WEAK = "controls are stand-ins: add "
 """What a note begins with that says which controls a manifest lacks."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import uds_bench
-from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.record import ClaimRecord, is_good
 from uds_bench.errors import UdsWarning, counted
 from uds_bench.harness.result import RunResult
 from uds_bench.verdicts import Flag, Verdict
@@ -143,7 +143,21 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
         told.append(f"{len(undecided)}{of} undecided ({named}{_causes(undecided)})")
     if not told:
         told = [textwrap.shorten("; ".join(found.reasons), 150) or "other tests than those of claims did not pass"]
-    return f"{who}RED: {', '.join(told)}: {'do not rely on it' if is_embedded else 'do not release'}."
+    return f"{who}RED: {', '.join(told)}: {'do not rely on it' if is_embedded else _release(found)}."
+
+
+def _release(found: RunResult) -> str:
+    """Which candidates are not to be released: all, where what their claims rest on does not hold."""
+    of: dict[str, list[ClaimRecord]] = {}
+    for record in found.records.values():
+        of.setdefault(record.subject or "", []).append(record)
+    if found.problems or not all(record.is_good for record in of.pop("", [])):
+        return "do not release"
+    passed = [name for name, records in of.items() if is_good(records)]
+    stopped = [name for name in of if name not in passed] or ["what the method makes"] * bool(found.method_misses)
+    return f"do not release {_some(stopped)}".rstrip() + (
+        f"; what was asked holds for {_some(passed)}" if passed else ""
+    )
 
 
 def _of(records: Iterable[ClaimRecord], status: Status) -> list[ClaimRecord]:

@@ -37,7 +37,7 @@ FORGOTTEN = {
 }
 """One claim a way of asking about those who are to be forgotten."""
 ADVICE = {
-    "forgotten": "the facts still come first: unlearn longer; --uds-html lists whose.",
+    "forgotten": "the facts still come first: unlearn longer; the page (--uds-html) lists whose.",
     "rephrased": "it forgot sentences, not facts: unlearn several phrasings of each.",
     "forgotten_nf4": "quantizing brings the facts back: unlearn further, so that 4 bits leave a margin.",
     **dict.fromkeys(

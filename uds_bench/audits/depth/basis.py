@@ -59,10 +59,10 @@ def readable(decision: Decision, score: Score) -> Decision:
     fit, yardstick = fit_of(score), fit_of(score, "retain_fit")
     if yardstick >= LEAST_FIT and (fit >= LEAST_FIT or decision.verdict is Verdict.FAIL):
         return decision
-    whose, found = ("they explain", fit) if yardstick >= LEAST_FIT else ("the retain model's explain", yardstick)
+    whose, found = ("its states", fit) if yardstick >= LEAST_FIT else ("the retain model's states", yardstick)
     text = (
-        f"{decision.text}; cannot be judged by activations: mapped into the full model's basis {whose} "
-        f"{found:.2f} of its variance on people to be kept, needs >= {LEAST_FIT:.2f}"
+        f"cannot be judged by activations: mapped into the full model's basis {whose} explain {found:.2f} of the full "
+        f"model's variance on people to be kept, needs >= {LEAST_FIT:.2f}; of no meaning then: {decision.text}"
     )
     return replace(decision, verdict=Verdict.UNDECIDED, text=text, cause=Cause.BASIS)
 

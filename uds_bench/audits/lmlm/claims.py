@@ -111,7 +111,7 @@ CLAIMS = (
             unit="facts",
             must_fail="a perfect subject with nothing deleted",
             must_pass=passing,
-            advice="rows that are left still answer: delete aliases and near copies too; --uds-html lists them.",
+            advice="rows that are left still answer: delete aliases and near copies; the page (--uds-html) has them.",
         )
         for claim, (value, passing) in FALLEN_BACK.items()
         for topology, (bound, origin) in RESIDUAL_BOUNDS.items()

@@ -95,7 +95,7 @@ CLAIMS = (
         unit="people",
         must_fail="the injected model",
         must_pass="the pretrained model, or it is open, where there are people who were never injected",
-        advice="the people are still answered: unlearn longer; --uds-html lists who is.",
+        advice="the people are still answered: unlearn longer; the page (--uds-html) lists who is.",
     ),
     ClaimSpec(
         "localization.retained",
