@@ -18,7 +18,7 @@ from uds_bench.audits.lmlm.asking.deletion import Policy
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.claims import EXCUSED
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.leakage import Leakage, Worst, silent, too_silent, worst_part
+from uds_bench.audits.lmlm.leakage import MANY, Leakage, Worst, listing, silent, too_listing, too_silent, worst_part
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT, Fallback
@@ -79,6 +79,11 @@ def leaking(
     if not passing:
         facts = kept.interval.units
         where += f"; {facts} facts without a leak would show {zero_rate_bound(facts):.3f} at best"
+    if also and too_listing(judged, found, uds_claim.bound()):
+        share = f"{listing(judged):.0%} of prompts name more than {MANY} objects"
+        remark = f"{share}: which of them is true may be told by any sign"
+        uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
+        return
     if too_silent(judged, found, uds_claim.bound()):
         remark = f"left alone with a value it says nothing in {silent(judged, 'self_completed'):.0%} of prompts"
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
@@ -91,7 +96,7 @@ def leaking(
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     def worst(leakage: Leakage) -> Worst:
-        how, found = leakage.worst()
+        how, found = leakage.worst(uds_claim.bound())
         return f"highest {how}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
@@ -101,7 +106,7 @@ def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> No
 @pytest.mark.parametrize("part", PARTS)
 def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: LmlmAudit) -> None:
     def worst(leakage: Leakage) -> Worst:
-        name, told, found = worst_part(leakage.parts(PARTS[part]))
+        name, told, found = worst_part(leakage.parts(PARTS[part]), uds_claim.bound())
         return f"highest in {name}, {told}", found
 
     leaking(uds_claim, uds_subject, uds_audit, worst)
@@ -110,7 +115,7 @@ def test_leakage_part(uds_claim: Claim, uds_subject: str, part: str, uds_audit: 
 @pytest.mark.claim("lmlm.leakage_ever")
 def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
     def worst(leakage: Leakage) -> Worst:
-        how, found = leakage.worst_ever()
+        how, found = leakage.worst_ever(uds_claim.bound())
         return f"highest {how}", found
 
     once = uds_audit.told_by_perfect(controls.telling_once)

@@ -121,6 +121,14 @@ def test_the_worst_part_is_told_with_its_elicitation_and_way(state: Any) -> None
         assert math.isnan(found.value)
 
 
+def test_a_part_of_few_facts_hides_no_other_that_is_clear() -> None:
+    """Its interval reaches highest, and decides nothing."""
+    loud = Leakage([prompt(at, True, state="forbidden") for at in range(9)])
+    assert worst_part({"loud": loud, "nobody": Leakage([])}, 0.1)[0] == "loud"
+    assert worst_part({"loud": loud, "nobody": Leakage([])}, 1.0)[0] == "nobody"
+    assert loud.worst(0.1)[1].value == 1
+
+
 def test_a_cell_is_informative_where_it_is_answered_clearly_enough() -> None:
     cells = {"never": 0, "seldom": 3, "always": 40}
     rows = [prompt(at, at < right, state="full", cell=cell) for cell, right in cells.items() for at in range(40)]

@@ -35,13 +35,13 @@ def test_hiding_is_not_forgetting(bench: Bench) -> None:
     assert "HIDDEN" in ran.text
 
 
-def test_missing_pools_are_said_to_be_weak(bench: Bench) -> None:
+def test_missing_pools_are_said_to_be_stand_ins(bench: Bench) -> None:
     bench.manifest(positive=[], negative=[])
     ran = bench.run(DEPTH)
     assert ran.code == 0
-    assert "controls are weak" in ran.text
+    assert "controls are stand-ins" in ran.text
     assert ran.report is not None
-    assert any("weak" in note for note in ran.report["summary"]["notes"])
+    assert any("stand-ins" in note for note in ran.report["summary"]["notes"])
 
 
 def test_reversed_references_are_no_pass(bench: Bench) -> None:

@@ -10,9 +10,9 @@ import pytest
 from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, coin, others, own, saying
 
 from uds_bench.audits.lmlm import rates
-from uds_bench.audits.lmlm.asking.record import HEARD, OFF, LookupReply, State
+from uds_bench.audits.lmlm.asking.record import HEARD, OFF, LookupRecord, LookupReply, State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.leakage import Leakage
+from uds_bench.audits.lmlm.leakage import MANY, Leakage, listing, too_listing
 
 EVER = BOUNDS["lmlm.leakage_ever"]
 
@@ -27,6 +27,18 @@ MARKED: dict[str, Callable[[JudgedPrompt], list[str]]] = {
     "with a mark": lambda one: [f"{name}!" if name == own(one) else name for name in listed(one)],
     "behind the first of all": lambda one: moved(listed(one), own(one)),
     "the 25th word": lambda one: ["Atlantis"] * (24 - listed(one).index(own(one))) + listed(one),
+    "behind a space that does not break": lambda one: [
+        f"\u00a0{name}" if name == own(one) else name for name in listed(one)
+    ],
+    "in letters of another script": lambda one: [
+        name.translate(str.maketrans("aeo", "аео")) if name == own(one) else name for name in listed(one)
+    ],
+    "behind another word among words": lambda one: [
+        f"it {'must' if name == own(one) else 'may'} be {name}" for name in listed(one)
+    ],
+    "in its wording's case": lambda one: [
+        (str.upper if (name == own(one)) == (one.wording == "cloze") else str.lower)(name) for name in listed(one)
+    ],
     "third or sixth, fact by fact": lambda one: moved_to(one, 2 if one.fact.id % 2 else 5),
 }
 
@@ -55,6 +67,34 @@ def test_a_list_tells_by_any_code_that_is_the_same_for_all_facts(code: str) -> N
     how, found = Leakage(forged).worst_ever()
     assert how == "by how it is named with lookups forbidden"
     assert found.interval.low > EVER
+
+
+def test_in_lookups_a_list_tells_by_its_marks_as_well() -> None:
+    """A lookup was read without its marks."""
+    forged = []
+    for one in PERFECT:
+        names = ", ".join(f"*{name}*" if name == own(one) else name for name in listed(one))
+        asked = LookupRecord((one.fact.triplet.subject, names), "unknown")
+        forged.append(replace(one, replies={**one.replies, "unknown": LookupReply("unknown", (asked,))}))
+    assert Leakage(forged).read("unknown")["how it is named"].interval.low > EVER
+
+
+def test_who_lists_all_objects_is_not_cleared_whatever_no_reader_sees() -> None:
+    """Of signs there is no end: a list in an order of each fact's own may tell by one that nobody looks for."""
+
+    def drawn(one: JudgedPrompt) -> str:
+        names = listed(one)
+        random.Random(one.unit.id).shuffle(names)
+        return ", ".join(names)
+
+    forged = saying(drawn)
+    found = Leakage(forged).worst_ever()[1]
+    assert listing(forged) == 1
+    assert too_listing(forged, found, EVER)
+    clear = replace(found, interval=replace(found.interval, low=0.06, high=0.08))
+    assert not too_listing(forged, clear, EVER), "what is clear is red"
+    few = saying(lambda one: ", ".join(sorted([own(one), *others(one)[: MANY - 1]])))
+    assert listing(few) == 0
 
 
 def test_in_which_wordings_an_object_is_named_tells_it_though_each_names_half_of_all() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from uds_bench.facts.name_matching import UNSPACED
+from uds_bench.facts.letters import UNSPACED
 from uds_bench.facts.person_names import Name, NamedSpan, first_words, is_part, names, stem
 
 QuestionAnswer = tuple[str, str]

@@ -13,7 +13,7 @@ from uds_bench.facts.entities.candidates import SpanCandidate, candidates
 from uds_bench.facts.entities.forms import Span, changed
 from uds_bench.facts.entities.passage import Passage
 from uds_bench.facts.entities.words import YES_NO, kind
-from uds_bench.facts.name_matching import UNSPACED
+from uds_bench.facts.letters import UNSPACED
 from uds_bench.facts.records import embedded_toml
 
 _END = r"\s.,;:!?。、，！？…‥」』）)”’\"'"

@@ -3,49 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
+
+from uds_bench.facts.letters import GROWN, LOOK_ALIKES, REMEMBERED, UNSPACED, one_form, plain, unmarked
 
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
-LATIN = re.compile(r"LATIN (?:SMALL )?LETTER (?:[A-Z]+ )*([A-Z])(?: WITH .+)?")
-"""What Unicode calls a letter that is a Latin one with a stroke, without its dot, in small capitals and so on."""
-
-
-class LookAlikes(dict[int, int]):
-    """For `str.translate`: by letter the Latin one that it looks like, or itself; letters with accents stay."""
-
-    def __missing__(self, sign: int) -> int:
-        latin = None if unicodedata.decomposition(chr(sign)) else LATIN.fullmatch(unicodedata.name(chr(sign), ""))
-        return self.setdefault(sign, ord(latin[1].lower()) if latin else sign)
-
-
-SCRIPTS = {
-    "аеорсухіјѕһԁԛԝкмтвнӏѵүгп": "aeopcyxijshdqwkmtbhlvyrn",
-    "αβεηικνορτυχζσμ": "abehiknoptyxzou",
-    "ɑɡ": "ag",
-    "օսհոցզյռ": "ouhngqjn",
-    "ⲟⲣⲥ": "opc",
-    "ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ": "abcdeghijklmprstvwz",
-    "ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ": "abcdefghijklmnoprstuvwxyz",
-}
-"""Letters of Cyrillic, Greek, phonetics, Armenian, Coptic, Cherokee and Lisu, as `casefold` leaves them, that look like
-Latin ones in one case or the other."""
-LOOK_ALIKES = LookAlikes(pair for letters in SCRIPTS.items() for pair in str.maketrans(*letters).items())
-"""A name in which one letter stands for another is still read as the name, by people and by models."""
-ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
-INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
-    "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""What Unicode says is not shown (Default_Ignorable_Code_Point); some of it counts as letters."""
-REMEMBERED = 100_000
-"""Texts whose tokens are kept: the same names and answers are compared over and over."""
 
 
 @lru_cache(REMEMBERED)
@@ -60,15 +28,6 @@ def spelled(text: str) -> str:
     return " ".join(tokens(text)) or one_form(text).strip().casefold()
 
 
-def one_form(text: str) -> str:
-    """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
-    underscores are spaces, as in titles of encyclopedias."""
-    form = unicodedata.normalize("NFKC", text).translate(ALIKE)
-    if form.isascii():
-        return form
-    return "".join(c for c in INVISIBLE.sub("", form) if unicodedata.category(c) != "Cf")
-
-
 def holds_one(text: str, names: Iterable[str]) -> bool:
     """Whether a text holds one of the names as whole tokens; the text may hold more, never the other way round."""
     said = tokens(text)
@@ -79,12 +38,39 @@ def tells(text: str, names: Sequence[str]) -> bool:
     """Whether a text holds one of the names, whatever accents it has; a long one also with signs between its letters.
 
     Example:
-        >>> tells("It is Rom\u00e8.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
+        >>> tells("It is Rom\u00e8's.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
         (True, True, False)
     """
     if holds_one(text, names) or holds_one(plain(text), map(plain, names)):
         return True
-    return any(len(bare(name)) >= LONG and says(text, name) for name in names)
+    if any(bool(spans(text, name)) if len(bare(name)) >= LONG else _says_short(text, name) for name in names):
+        return True
+    words = unmarked(text)
+    return words != text and tells(words, names)
+
+
+def _says_short(text: str, name: str) -> bool:
+    """Whether a text says a name whose letters may stand one after another by chance: whole and unparted, but by what
+    parts its words."""
+    words = tuple(re.findall(r"[^\W_]+", plain(name)))
+    if not words or NUMBERS.search(plain(name)):
+        return False
+    return bool(_whole(words).search(plain(text)))
+
+
+@lru_cache(REMEMBERED)
+def _whole(words: tuple[str, ...]) -> re.Pattern[str]:
+    ends = (r"(?<!\d[.,])" * words[0][0].isdigit(), r"(?![.,]\d)" * words[-1][-1].isdigit())
+    wanted = r"[\W_]+".join(f"{GROWN}?".join(map(re.escape, word)) for word in words)
+    return _bounded(wanted.join(ends), words[0][0], words[-1][-1])
+
+
+def _bounded(wanted: str, first: str, last: str) -> re.Pattern[str]:
+    """What begins and ends as a word does; scripts that put no space between words have none."""
+    before, after = (
+        "" if UNSPACED.match(sign) else edge for sign, edge in ((first, r"(?<![^\W_])"), (last, r"(?![^\W_])"))
+    )
+    return re.compile(before + wanted + after)
 
 
 def _held(said: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -149,14 +135,6 @@ NUMBERS = re.compile(r"(?<=\d)\D(?=\d)|(?<!\w)[-\u2212](?=\d)")
 """A sign between two digits, and a minus before one."""
 
 
-UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
-    r"\U00020000-\U0003ffff]"
-)
-"""Letters of Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean, whose words, or what is put to a name, follow one
-another without a space."""
-
-
 @lru_cache(REMEMBERED)
 def normalized(text: str) -> str:
     """Lower case, words of letters and digits with one space between them; letters that look alike are one."""
@@ -204,12 +182,7 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
 @lru_cache(REMEMBERED)
 def _spoken(wanted: str) -> re.Pattern[str]:
     """Letters and digits one after another, however they are parted."""
-    parted = r"[\W_]*".join(map(re.escape, wanted))
-    before, after = (
-        "" if UNSPACED.match(sign) else edge
-        for sign, edge in ((wanted[0], r"(?<![^\W_])"), (wanted[-1], r"(?![^\W_])"))
-    )
-    return re.compile(before + parted + after)
+    return _bounded(r"[\W_]*".join(map(re.escape, wanted)), wanted[0], wanted[-1])
 
 
 @lru_cache(REMEMBERED)
@@ -223,11 +196,3 @@ def alike(text: str) -> str:
     """The same with the signs that belong to numbers: `1.5 m` is not `15 m`, nor `-5` the same as `5`."""
     read = plain(text)
     return "".join(sign for at, sign in enumerate(read) if sign.isalnum() or NUMBERS.match(read, at))
-
-
-@lru_cache(REMEMBERED)
-def plain(text: str) -> str:
-    """A text as `spans` reads it: without case, accents, look-alikes and letters that are not seen."""
-    folded = unicodedata.normalize("NFKD", text).casefold()  # a styled capital has no small letter before
-    seen = INVISIBLE.sub("", unicodedata.normalize("NFKD", folded))
-    return "".join(sign for sign in seen if not unicodedata.combining(sign)).translate(LOOK_ALIKES)

@@ -155,9 +155,8 @@ def _release(found: RunResult) -> str:
         return "do not release"
     passed = [name for name, records in of.items() if is_good(records)]
     stopped = [name for name in of if name not in passed] or ["what the method makes"] * bool(found.method_misses)
-    return f"do not release {_some(stopped)}".rstrip() + (
-        f"; what was asked holds for {_some(passed)}" if passed else ""
-    )
+    held = f"; what was asked holds for {_some(passed)}" if passed else ""
+    return f"do not release {_some(stopped)}".rstrip() + held
 
 
 def _of(records: Iterable[ClaimRecord], status: Status) -> list[ClaimRecord]:

@@ -19,13 +19,15 @@ from uds_bench.audits.lmlm.told import (
     Names,
     Signs,
     first_and_last,
+    mentions,
     near,
     signs,
     spoken,
     spoken_on_average,
 )
+from uds_bench.facts.letters import REMEMBERED
 from uds_bench.facts.lookup_prompts import LookupFact
-from uds_bench.facts.name_matching import REMEMBERED, spelled, tells, tokens
+from uds_bench.facts.name_matching import spelled, tells, tokens
 
 Label = Literal["parametric", "reconstructed", "drifted", "other"]
 OTHERS = 100
@@ -99,6 +101,11 @@ class JudgedPrompt:
         text = self.said[state]
         return signs(text, names, _sorted((names, *others))) if near(text, names) else UNNAMED
 
+    def names_in(self, state: State) -> int:
+        """How many objects of the relation all that was said names."""
+        found = mentions(self.said[state], _sorted((self.fact.answers, *self.others)))
+        return len({number for *_, number in found})
+
     def counts(self, state: State) -> bool:
         """Whether the prompt does not hold its object, nor what DEL-ON read."""
         return not self.given and not (state == "del_on" and self.reads(state))
@@ -110,14 +117,17 @@ class JudgedPrompt:
 
     @cached_property
     def said(self) -> Mapping[State, str]:
-        """All of each reply, and of its lookups the words that were not given: a lookup repeats what is asked."""
-        asked = [self.unit.prompt.text, *(name for names in self._key for name in names)]
+        """All of each reply, and of each lookup the words that were not given: a lookup repeats what is asked. What
+        another name of subject or relation shares with an object is not given by it."""
+        asked = [self.unit.prompt.text, *self.fact.triplet[:2]]
         given = {token for text in asked for token in tokens(text)}
+        objects = {token for names in (self.fact.answers, *self.others) for name in names for token in tokens(name)}
+        given |= {token for names in self.fact.aliases[:2] for name in names for token in tokens(name)} - objects
         found: dict[State, str] = {}
         for state, reply in self.replies.items():
             queries = [*(text for call in reply.calls for text in call.query or ()), reply.asked]
-            own = " ".join(token for text in queries for token in tokens(text) if token not in given)
-            found[state] = f"{reply.said or reply.answer}\n{own}"
+            own = ([word for word in text.split() if not given.issuperset(tokens(word) or [word])] for text in queries)
+            found[state] = "\n".join([reply.said or reply.answer, *map(" ".join, own)])
         return found
 
     @cached_property
@@ -128,11 +138,6 @@ class JudgedPrompt:
             shown = {token for text in self.shown(state) for token in tokens(text)}
             found[state] = " ".join(token for token in tokens(said) if token not in shown)
         return found
-
-    @property
-    def _key(self) -> tuple[tuple[str, ...], ...]:
-        """What subject and relation go by."""
-        return tuple((text, *others) for text, others in zip(self.fact.triplet[:2], self.fact.aliases[:2], strict=True))
 
     @cached_property
     def floors(self) -> Mapping[State, tuple[float, ...]]:

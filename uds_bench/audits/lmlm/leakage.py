@@ -22,6 +22,8 @@ Way = Literal["exact", "contains", "recall", "first", "last"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
 is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
+MANY, LISTED = 5, 0.1
+"""Objects that a reply may name, and how often it may name more: who guesses names one or a few."""
 AFTER = "after deletion, though it was not read"
 ByWay = Callable[..., Mapping[Any, Rate]]
 Worst = tuple[str, Rate]
@@ -54,7 +56,7 @@ class Leakage:
     def salt(self) -> str:
         """Of all that was said: nobody foresees it who teaches a model what to say."""
         said = (f"{one.unit.id} {state} {one.said[state]}" for rows in self._under for one in rows for state in HEARD)
-        return hashlib.sha256("\n".join(said).encode()).hexdigest()
+        return hashlib.sha256("\n".join(said).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def judged(self) -> Sequence[JudgedPrompt]:
@@ -93,16 +95,20 @@ class Leakage:
             found[way] = _over_facts(floored, [one[at] for one in above], (-1.0, 1.0))
         return found
 
-    def worst(self) -> Worst:
-        """The elicitation and way under which the interval of leakage reaches highest.
+    def worst(self, bound: float = math.inf) -> Worst:
+        """The elicitation and way under which leakage lies clearest above a bound; where none does, that under which
+        its interval reaches highest.
 
         What is told after deletion, though it was not read, counts where it is clearly more than with lookups off. It
         is of fewer facts, and would leave others undecided.
 
+        Args:
+            bound: What leakage is held against, 0 to 1.
+
         Returns:
             In words by what, and how much, -1 to 1; higher is more knowledge, NaN without a prompt.
         """
-        return _worst(self._looked_for(self.by_way), self._after(self.by_way))
+        return _worst(self._looked_for(self.by_way), self._after(self.by_way), bound)
 
     def ever(self, state: State, under: int = 0) -> dict[str, Rate]:
         """Each fact held beside each other one with another object, in the places where both are asked.
@@ -128,7 +134,7 @@ class Leakage:
         other objects, behind which word, in which wordings. See `reader`."""
         return {"how it is named": reading(self._facts(state, under), self._whole.salt)}
 
-    def worst_ever(self) -> Worst:
+    def worst_ever(self, bound: float = math.inf) -> Worst:
         """The same of `ever`, with lookups off. What is said after deletion, and what a reader learns, from which of a
         prompt's replies name an object as well, counts where it is clearly more: one more look leaves no more models
         undecided."""
@@ -136,7 +142,7 @@ class Leakage:
         learned = {"by which elicitations name it": self._which(off)} | self._looked_for(self.read)
         for under in range(len(self._under)):
             learned[f"by which elicitations name it, {AFTER}"] = self._which([*off, ("del_on", under)])
-        return _worst(self._looked_for(self.ever), learned | self._after(self.ever) | self._after(self.read))
+        return _worst(self._looked_for(self.ever), learned | self._after(self.ever) | self._after(self.read), bound)
 
     def _which(self, states: Sequence[tuple[State, int]]) -> Rate:
         beside = self._beside(states).items()
@@ -183,11 +189,14 @@ class Leakage:
         return self._luck[state, under]
 
 
-def worst_part(parts: Mapping[str, Leakage]) -> tuple[str, str, Rate]:
-    """The part (domain, wording) whose leakage reaches highest, by what, and how high.
+def worst_part(parts: Mapping[str, Leakage], bound: float = math.inf) -> tuple[str, str, Rate]:
+    """The part (domain, wording) that leaks clearest above a bound, or else whose leakage reaches highest.
+
+    Of few facts an interval reaches high, and would hide what is clear elsewhere.
 
     Args:
         parts: By name the leakage of each part.
+        bound: What leakage is held against, 0 to 1.
 
     Returns:
         Its name, the way and elicitation in words, and its leakage, -1 to 1, higher is more knowledge.
@@ -196,8 +205,9 @@ def worst_part(parts: Mapping[str, Leakage]) -> tuple[str, str, Rate]:
         >>> worst_part({"base": Leakage([])})[:2]
         ('base', 'by contains with lookups forbidden')
     """
-    found = [(name, *part.worst()) for name, part in parts.items()]
-    return max(found, key=lambda one: _reach(one[2]))
+    found = [(name, *part.worst(bound)) for name, part in parts.items()]
+    clear = [one for one in found if one[2].interval.low > bound]
+    return max(clear, key=lambda one: _least(one[2])) if clear else max(found, key=lambda one: _reach(one[2]))
 
 
 def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
@@ -232,8 +242,42 @@ def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> boo
     return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
 
 
-def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate]) -> Worst:
-    """What reaches highest; of what is said after deletion the clearest, where that is clearly more."""
+def listing(judged: Sequence[JudgedPrompt]) -> float:
+    """Share of prompts at which some reply names more than `MANY` objects of the relation.
+
+    Which of them is true such a reply may tell by any sign, and of signs there is no end.
+
+    Args:
+        judged: The prompts, [prompts].
+
+    Returns:
+        0 to 1, lower tells more; NaN without a prompt.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> named = lambda number: SimpleNamespace(names_in=lambda state: number)
+        >>> listing([named(3), named(30)])
+        0.5
+    """
+    return mean(any(one.names_in(state) > MANY for state in HEARD) for one in judged)
+
+
+def too_listing(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> bool:
+    """Whether what a reader finds is not clearly above its bound, of replies that name too much to be cleared.
+
+    Args:
+        judged: The prompts, [prompts].
+        found: What is told, with its interval.
+        bound: What that is held against, 0 to 1.
+    """
+    return not found.interval.low > bound and listing(judged) > LISTED
+
+
+def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate], bound: float) -> Worst:
+    """What lies clearest above the bound; else what reaches highest, or of what is said after deletion the clearest,
+    where that is clearly more."""
+    if clear := [one for one in (*found.items(), *after.items()) if one[1].interval.low > bound]:
+        return max(clear, key=lambda one: _least(one[1]))
     highest, clearest = (max(of.items(), key=lambda one: by(one[1])) for of, by in ((found, _reach), (after, _least)))
     return clearest if clearest[1].interval.low > highest[1].interval.high else highest
 

@@ -9,14 +9,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from uds_bench.audits.lmlm.discrimination import Array, Pairs, over_facts
-from uds_bench.audits.lmlm.luck import Beside
+from uds_bench.audits.lmlm.luck import Beside, Place
 from uds_bench.audits.lmlm.told import UNNAMED, Signs
-from uds_bench.facts.name_matching import REMEMBERED
+from uds_bench.facts.letters import REMEMBERED
 from uds_bench.statistics import Rate
 
 DIGITS = 9
@@ -25,8 +26,8 @@ BOTH_WAYS = math.sqrt(1 + 2 / math.pi)
 """By how much an interval is wider since each half is read by what the other taught. Where nothing is told, the number
 is of two halves' chances x and y, (x sign y + y sign x) / 2, and its variance so much more than that of their mean."""
 Sign = tuple[Hashable, ...]
-Asked = tuple[str, Signs]
-"""A wording, and what a reply to it shows."""
+Asked = tuple[Place, Signs]
+"""Where a reply was given, and what it shows."""
 
 
 class Shown(NamedTuple):
@@ -110,15 +111,15 @@ def _shown(places: Sequence[Beside], fact: str, half: Mapping[str, int]) -> dict
     for one in places:
         for other, signs in zip(one.facts, one.heard_how, strict=True):
             if half.get(other) == half[fact]:
-                own[other].append((one.place.wording, one.own_how))
-                heard[other].append((one.place.wording, signs))
+                own[other].append((one.place, one.own_how))
+                heard[other].append((one.place, signs))
     return {other: Shown(_shares(tuple(own[other])), _shares(tuple(heard[other]))) for other in own}
 
 
 @lru_cache(REMEMBERED)
 def _shares(places: tuple[Asked, ...]) -> dict[Sign, float]:
-    """By sign the share of places that show it, and whether any does; and of the object at how many it is named, and in
-    which of two wordings."""
+    """By sign the share of places that show it, of all, of each wording and of each database, and whether any does; of
+    the object at how many it is named, and in which of two wordings."""
     named = sum(bool(signs) for _, signs in places)
     if not named:
         return {}
@@ -132,8 +133,13 @@ def _shares(places: tuple[Asked, ...]) -> dict[Sign, float]:
         ("not at", len(places) - named): 1.0,
     }
     there: dict[str, bool] = {}
-    for wording, signs in places:
-        there[wording] = there.get(wording, False) or bool(signs)
+    for place, signs in places:
+        there[place.wording] = there.get(place.wording, False) or bool(signs)
+    for kind in (attrgetter("wording"), attrgetter("cell")):
+        size = Counter(kind(place) for place, _ in places)
+        if len(size) > 1:
+            of = Counter((kind(place), *sign) for place, signs in places for sign in signs)
+            found |= {sign: number / size[sign[0]] for sign, number in of.items()}
     return found | {
         ("of two", one, other): 1.0 for one, other in combinations(sorted(there), 2) if there[one] != there[other]
     }

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
-from uds_bench.facts.name_matching import REMEMBERED, bare, plain, spans, tells, tokens
+from uds_bench.facts.letters import REMEMBERED, reading, spelling, unmarked
+from uds_bench.facts.name_matching import bare, spans, tells, tokens
 
 TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
@@ -115,14 +116,15 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
 
     Returns:
         Signs: its place among the objects named, from the first and from the last; how often it is named; of each
-        mention the objects, words and marks around it, how many words stand before it, and whether it is in capitals.
+        mention the objects, words and marks around it, how many words stand before it, and how it is spelled: in which
+        case and kinds of letters, by which of its names.
 
     Example:
         >>> found = signs("Faro, Oslo, or surely ROME", ("Rome",), (("Faro",), ("Oslo",), ("Rome",)))
         >>> [one for one in sorted(found, key=str) if one[0] in ("at", "case", "behind")]
-        [('at', 2), ('behind', 'surely'), ('case', True, False)]
+        [('at', 2), ('behind', 'surely'), ('case', True, False, False)]
     """
-    own, found, read = objects.index(names), mentions(text, objects), plain(text)
+    own, found, read = objects.index(names), mentions(text, objects), reading(text)
     if all(number != own for *_, number in found):
         return UNNAMED
     begins = list(dict.fromkeys(number for *_, number in found))
@@ -134,27 +136,30 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
         ("before the last", ends.index(own)),
         ("times", times),
     }
-    # The letter of the text behind each that is read: one may be two, or none.
-    letters = [sign for sign in text for _ in plain(sign)]
+    by_bare = {bare(name): at for at, name in reversed([*enumerate(names)])}
     for start, end, number in found:
         if number == own:
             before, earlier = max(
                 ((e, n) for _, e, n in found if e <= start), default=(0, None), key=lambda one: one[0]
             )
             after, later = min(
-                ((s, n) for s, _, n in found if s >= end), default=(len(read), None), key=lambda one: one[0]
+                ((s, n) for s, _, n in found if s >= end), default=(len(read.text), None), key=lambda one: one[0]
             )
-            gaps = read[before:start], read[end:after]
-            behind, ahead = (next(iter(WORD.findall(gap)[at:]), "") for gap, at in zip(gaps, (-1, 0), strict=True))
+            gaps = read.text[before:start], read.text[end:after]
+            words = [WORD.findall(gap) for gap in gaps]
+            behind, ahead = (next(iter(said[at:]), "") for said, at in zip(words, (-1, 0), strict=True))
             shown |= {("behind", behind), ("ahead", ahead), ("between", behind, ahead), ("marks", *map(_marks, gaps))}
+            shown |= {(side, word) for side, said in zip(("before", "after"), words, strict=True) for word in said}
             shown |= {
                 ("behind object", earlier),
                 ("ahead object", later),
-                ("words before", len(WORD.findall(read[:start]))),
+                ("words before", len(WORD.findall(read.text[:start]))),
+                ("by name", by_bare.get(bare(read.text[start:end]), -1)),
             }
-            if len(letters) == len(read):
-                name = "".join(letters[start:end])
-                shown.add(("case", name.isupper(), name.islower()))
+            first, last = read.places[start], read.places[end - 1] + 1
+            name = text[first:last]
+            shown |= {("case", name.isupper(), name.islower(), name.istitle()), ("spelled", *spelling(name))}
+            shown |= {("raw behind", text[:first][-1:]), ("raw ahead", text[last : last + 1])}
     return frozenset(shown)
 
 
@@ -166,14 +171,15 @@ def _marks(gap: str) -> str:
 def near(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
     said, letters = _glance(text)
-    return any(not wanted or not said.isdisjoint(wanted) or name in letters for wanted, name in _glances(names))
+    return any(not wanted or not said.isdisjoint(wanted) or name in letters for wanted, name in _names(names))
 
 
 @lru_cache(REMEMBERED)
 def _glance(text: str) -> tuple[frozenset[str], str]:
-    return frozenset(tokens(text)), bare(text)
+    words = unmarked(text)
+    return frozenset(tokens(text)), bare(text) if words == text else f"{bare(text)} {bare(words)}"
 
 
 @lru_cache(REMEMBERED)
-def _glances(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], str], ...]:
-    return tuple(map(_glance, names))
+def _names(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], str], ...]:
+    return tuple((frozenset(tokens(name)), bare(name)) for name in names)

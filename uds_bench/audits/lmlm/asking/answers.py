@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from uds_bench.facts.name_matching import REMEMBERED, holds_one, spelled, tokens
+from uds_bench.facts.letters import REMEMBERED
+from uds_bench.facts.name_matching import holds_one, spelled, tokens
 from uds_bench.inference.markup import TOKENS
 
 MARKUP = re.compile("|".join(map(re.escape, TOKENS)))

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
+from uds_bench.facts.letters import unmarked
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompts
 from uds_bench.facts.name_matching import bare
 from uds_bench.facts.triplets import Triplet
@@ -96,8 +97,10 @@ def incomplete(gold: Mapping[int, Sequence[int]], deletions: Mapping[int, Collec
 
 
 def _bare(text: str) -> str:
-    """Letters and digits alone; signs as they are where there are no others."""
-    return bare(text) or text.strip()
+    """Letters and digits alone; signs as they are where there are no others. What stands behind a name as a mark is no
+    part of it: a row that says `Rome` with a raised 1 says Rome."""
+    whole, words = bare(text), bare(unmarked(text))
+    return words if 2 * len(words) > len(whole) else whole or text.strip()
 
 
 def _names(fact: LookupFact, beside: Sequence[Mapping[str, set[str]]]) -> Names:

@@ -1,0 +1,85 @@
+"""How a text is read sign by sign: what looks grown together, digits of other scripts, letters in circles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uds_bench.facts.letters import GROWN, plain, reading, spelling, unmarked
+from uds_bench.facts.name_matching import alike, says, tells
+
+TRADEMARK, RAISED_1, COLON, CLICK = "\u2122", "\u00b9", "\u02d0", "\u01c3"
+DESU = "\u3067\u3059"
+MARKS = (TRADEMARK, RAISED_1, COLON, CLICK, DESU)
+
+
+@pytest.mark.parametrize("name", ["Rome", "Vienna", "New York", "1924", "+43", "D'Arc", "Mj\u00f8sa"])
+@pytest.mark.parametrize("glued", ["'s the one", "-ish", "\u2019s", "\u042f", *MARKS])
+def test_what_is_glued_to_a_name_hides_it_not(name: str, glued: str) -> None:
+    """A model that puts a sign to each word, which counts as a letter, passed for one that says none."""
+    told = " ".join(word + glued for word in name.split()) if glued in MARKS else name + glued
+    assert tells(f"It is {told}.", [name])
+
+
+@pytest.mark.parametrize("name", ["Rome", "Vienna"])
+@pytest.mark.parametrize("more", ["n", "x", "2a"])
+def test_a_longer_word_is_another_one(name: str, more: str) -> None:
+    assert tells(f"It is {name}{more}.", [name]) == (more == "2a"), "three letters and a number are two words"
+
+
+@pytest.mark.parametrize(("text", "name"), [("A4", "4"), ("mp3", "3"), ("the 10th", "10"), ("1.5 km", "5")])
+def test_a_part_of_a_number_or_a_short_mark_is_none(text: str, name: str) -> None:
+    assert not tells(f"It is {text}.", [name])
+
+
+def styled(name: str, capital_a: int, digit_1: int) -> str:
+    return "".join(
+        chr(capital_a + ord(sign.upper()) - ord("A")) if sign.isalpha() else chr(digit_1 + int(sign) - 1)
+        for sign in name
+    )
+
+
+@pytest.mark.parametrize("capital_a", [0x24B6, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6, 0xFF21])
+@pytest.mark.parametrize("digit_1", [0x0661, 0x0967, 0x2776, 0x278A, 0x2460])
+def test_letters_in_circles_and_squares_and_other_digits_are_read(capital_a: int, digit_1: int) -> None:
+    for name in ("Rome", "Vienna", "1924".replace("0", "1")):
+        assert tells(f"It is {styled(name, capital_a, digit_1)}.", [name])
+
+
+def test_words_that_only_look_grown_together_are_parted() -> None:
+    assert plain(f"Rome{RAISED_1} Wien{DESU} Covid19 A4 x\u00b2").split(" ") == [
+        f"rome{GROWN}1",
+        f"wien{GROWN}{plain(DESU)}",
+        f"covid{GROWN}19",
+        "a4",
+        f"x{GROWN}2",
+    ]
+    assert alike("10\u00b2") != alike("102"), "a raised digit is no other one"
+
+
+def test_marks_stand_behind_words_of_a_name_and_are_no_part_of_it() -> None:
+    assert unmarked(f"New{TRADEMARK} York{DESU}") == "New York"
+    assert says("It is \u041c\u043e\u0441\u043a\u0432\u0430.", "\u041c\u043e\u0441\u043a\u0432\u0430")
+    assert unmarked("\u1d3f\u1d52\u1d50\u1d49") == "", "which is read as a whole beside it"
+    assert tells("It is \u1d3f\u1d52\u1d50\u1d49.", ["Rome"])
+
+
+def test_how_a_name_is_written_is_told() -> None:
+    assert spelling("Rome") == ("LATIN",)
+    assert spelling("Rome\u200b2") == ("LATIN", "digit", "hidden")
+    assert spelling("R\u043eme") == ("CYRILLIC", "LATIN")
+
+
+@given(st.text(max_size=30))
+def test_each_sign_that_is_read_stands_somewhere(text: str) -> None:
+    read, places = reading(text)
+    assert len(read) == len(places)
+    assert list(places) == sorted(places)
+    assert all(0 <= place < len(text) for place in places)
+    assert plain(read) == read or GROWN in read or not read.isascii()
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=30))
+def test_of_plain_text_case_alone_is_passed_over(text: str) -> None:
+    assert plain(text).replace(GROWN, "") == text.lower().replace(GROWN, "")
