@@ -13,7 +13,7 @@ from uds_bench.audits.lmlm.asking.record import OFF, LookupRecord, LookupReply
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.retrieval.retriever import Lookup
-from uds_bench.statistics import Rate
+from uds_bench.statistics import Interval, Rate
 
 PERFECT = perfectly("base")[::3]
 TOLD = with_reply(PERFECT, range(0, len(PERFECT), 3), forbidden=LookupReply("Rome, or Euro"))
@@ -90,3 +90,21 @@ def test_where_nothing_is_told_the_interval_has_a_width() -> None:
     for rate in Leakage(PERFECT).by_way("forbidden").values():
         assert rate.value == 0
         assert rate.interval.high > 0.01
+
+
+def test_what_was_not_told_after_deletion_hides_no_clear_leak_there() -> None:
+    """Of nothing there is no number; of two fallbacks the clearer counts."""
+
+    def rate(low: float) -> Rate:
+        return Rate(low + 0.01, Interval(low, low + 0.02, "by hand", 9))
+
+    found = leakage._worst({"off": rate(0.0)}, {"none": Leakage([]).by_way("del_on")["exact"], "told": rate(0.3)}, 0.9)
+    assert found[0] == "told"
+    clear = leakage._worst({"wide": Rate(0.2, Interval(-0.5, 0.9, "by hand", 9)), "clear": rate(0.3)}, {}, 0.2)
+    assert clear[0] == "clear", "above the bound before what reaches highest"
+    assert (
+        leakage._worst({"wide": Rate(0.2, Interval(-0.5, 0.9, "by hand", 9)), "clear": rate(0.3)}, {"x": rate(0)}, 0.5)[
+            0
+        ]
+        == "wide"
+    )

@@ -61,7 +61,10 @@ def test_the_sum_is_shown_with_every_word():
 
 def test_notes_and_problems_of_the_run_are_shown_at_the_top():
     run = example(broken=False)
-    run["summary"] |= {"notes": ["controls are stand-ins: the manifest has no pools"], "problems": ["a golden is left over"]}
+    run["summary"] |= {
+        "notes": ["controls are stand-ins: the manifest has no pools"],
+        "problems": ["a golden is left over"],
+    }
     page = Page(render(run))
     assert "controls are stand-ins" in page.id("overview").text
     assert "a golden is left over" in page.id("verdict").text

@@ -182,7 +182,7 @@ class Leakage:
             f"by {way} {AFTER}": one for way, one in sorted(found, key=lambda one: _least(one[1])) if way != "exact"
         }
 
-    def luck(self, state: State, under: int = 0) -> Luck:
+    def luck(self, state: State, under: int) -> Luck:
         """What is said by luck, of all prompts that count."""
         if (state, under) not in self._luck:
             self._luck[state, under] = Luck(self._under[under], state)
