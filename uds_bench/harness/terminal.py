@@ -42,6 +42,9 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
             reporter.write_line(line if wordy else textwrap.shorten(line, WIDTH, placeholder=" ..."))
     for note in notes(run, found):
         reporter.write_line(f"note: {note}")
+    if not (wordy or run.is_embedded) and (left := [one for one in records if one.verdict is Verdict.NOT_APPLICABLE]):
+        line = f"note: does not apply: {'; '.join(dict.fromkeys(record.message for record in left))}"
+        reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."))
     for remark in found.remarks:
         reporter.write_line(remark)
     table = candidate_table(found.records.values())
