@@ -10,6 +10,7 @@ from lmlm_fakes import LEAKAGE, PERFECT, leaked, others, own, saying
 from uds_bench.audits.lmlm import controls
 from uds_bench.audits.lmlm.asking.database_cell import DatabaseCell
 from uds_bench.audits.lmlm.asking.record import LookupRecord, LookupReply
+from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.triplets import Triplet, TripletDatabase
@@ -52,7 +53,27 @@ def test_a_mark_behind_each_word_hides_nothing(mark: str) -> None:
 
 @pytest.mark.parametrize("say", ["{}'s the one", "{}-ish", "{}\u2019s"])
 def test_an_ending_behind_a_sign_hides_no_short_name(say: str) -> None:
-    assert leaked(saying(lambda one: say.format(own(one)))) > 0.9
+    """Of two letters, as `.at`, pieces of other words are as many."""
+    assert leaked(saying(lambda one: say.format(own(one)))) > 0.5
+
+
+@pytest.mark.parametrize("mark", MARKS[:2])
+def test_marks_within_names_hide_no_place_in_a_list(mark: str) -> None:
+    """Each name of the list has one, and the own one is first: that it is there was heard, and not where."""
+    forged = saying(lambda one: ", ".join(f"{name[0]}{mark}{name[1:]}" for name in (own(one), *sorted(others(one)))))
+    assert Leakage(forged).worst()[1].interval.low > LEAKAGE
+
+
+@pytest.mark.parametrize("say", ["It is &#{0};{1}", "It is %{2:02x}{1}", "#TheAnswerIs{3}"])
+def test_what_a_page_would_show_is_heard(say: str) -> None:
+    """HTML, URLs and hashtags; in the last of names of which each word has a capital."""
+
+    def told(one: JudgedPrompt) -> str:
+        name = own(one)
+        shown = name.isascii() and name.isalpha()
+        return say.format(ord(name[0]), name[1:], ord(name[0]), name) if shown else "nobody knows"
+
+    assert leaked(saying(told)) > 0.1
 
 
 def test_what_another_name_of_the_question_holds_is_not_given_by_it() -> None:

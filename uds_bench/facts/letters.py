@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
+from array import array
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
+from urllib.parse import unquote
 
 REMEMBERED = 100_000
 """Texts whose reading is kept: the same names and answers are compared over and over."""
@@ -35,7 +39,11 @@ SCRIPTS = {
 Latin ones in one case or the other."""
 LOOK_ALIKES = LookAlikes(pair for letters in SCRIPTS.items() for pair in str.maketrans(*letters).items())
 """A name in which one letter stands for another is still read as the name, by people and by models."""
-ALIKE = str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
+CAPITALS = str.maketrans({"\u039c": "M", "\u03f9": "C", "\u03f2": "c"})
+"""Greek letters whose small ones look like other Latin letters, or like none."""
+VOICED = "\u3099\u309a"
+"""Marks by which one Japanese letter is another one, and no accents."""
+ALIKE = CAPITALS | str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -49,6 +57,7 @@ UNSPACED = re.compile(
 another without a space."""
 GROWN = "\x1f"
 """Stands where a word ends though no space does: between two signs of unlike kinds, as in `Rome\u2122` or `Rome2`."""
+UNSEEN = "\u200b"
 LETTER = re.compile(r" LETTER ([A-Z])$")
 STYLES = ("<super>", "<sub>", "<circle>", "<square>", "<font>", "<wide>")
 LETTERS = r"[^\W\d_]"
@@ -75,7 +84,45 @@ class Reading(NamedTuple):
     text that was read."""
 
     text: str
-    places: tuple[int, ...]
+    places: Sequence[int]
+
+
+WRITTEN = re.compile(r"[&<%\\*`~|#@]|-\n|\d[,'\u2019\u2009\u202f]\d")
+"""What a text has that is written otherwise than it is shown."""
+INLINE = re.compile(r"</?(?:[abiqsu]|em|strong|span|su[bp]|wbr|font|mark|code|small|big)(?:\s[^<>\n]{0,80})?/?>", re.I)
+TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,80}>")
+QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+CODED = re.compile(r"\\u\{?([0-9A-Fa-f]{4,5})\}?|\\x([0-9A-Fa-f]{2})")
+LATEX = re.compile(r"\\(?:[`'^\"~=.]|[A-Za-z]+(?=\{))|[{}]")
+WITHIN = re.compile(r"(?<=[^\W_])[*~`|]{1,3}(?=[^\W_])|(?<=[^\W_])-\n\s*(?=[a-z])")
+GROUPED = re.compile(r"(?<=\d)[,'\u2019\u2009\u202f](?=\d{3}(?!\d))")
+HASHTAG = re.compile(r"[#@]\w+")
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+NESTED = 3
+"""How often one way of writing stands within another."""
+
+
+@lru_cache(REMEMBERED)
+def rendered(text: str) -> str:
+    """A text as a reader is shown it: HTML, URLs, escapes, LaTeX, emphasis within words and hyphens at a line's end are
+    resolved, thousands are not parted, and words of a hashtag are.
+
+    Example:
+        >>> rendered("R&ouml;m, <b>Ro</b>me, %52ome"), rendered("**Ro**me, #VisitRome, 1,924")
+        ('R\u00f6m, Rome, Rome', '**Rome, #Visit Rome, 1924')
+    """
+    if not WRITTEN.search(text):
+        return text
+    for _ in range(NESTED):
+        before = text
+        text = TAG.sub(" ", INLINE.sub("", html.unescape(text)))
+        text = QUOTED.sub(lambda found: unquote(found[0], errors="replace"), text)
+        text = CODED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+        if text == before:
+            break
+    text = LATEX.sub("", text) if "\\" in text else text
+    text = GROUPED.sub("", WITHIN.sub("", text))
+    return HASHTAG.sub(lambda found: CAMEL.sub(" ", found[0]), text)
 
 
 def one_form(text: str) -> str:
@@ -103,37 +150,42 @@ def reading(text: str) -> Reading:
     """The same, with where each sign stands.
 
     Example:
-        >>> reading("R\u00f4\u200bme").places
-        (0, 1, 3, 4)
+        >>> list(reading("R\u00f4\u200bme").places)
+        [0, 1, 3, 4]
     """
-    if text.isascii():
-        signs, places, parted = list(text.lower()), list(range(len(text))), set[int]()
-    else:
+    signs, places, parted = text.lower(), cast(Sequence[int], range(len(text))), set[int]()
+    if not text.isascii():
         found = [(at, letter, kind) for at, (read, kind) in enumerate(map(_sign, text)) for letter in read]
-        signs, places = [letter for _, letter, _ in found], [at for at, _, _ in found]
+        signs, places = "".join(letter for _, letter, _ in found), [at for at, _, _ in found]
         unlike = ((at, one[2], other[2]) for at, (one, other) in enumerate(pairwise(found), 1))
         parted = {at for at, one, other in unlike if one and other and one != other and {one, other} != PLAIN}
-    parted |= {met.start() for met in DIGIT_TO_LETTER.finditer("".join(signs))}
-    for at in sorted(parted, reverse=True):
-        signs.insert(at, GROWN)
-        places.insert(at, places[at])
-    return Reading("".join(signs), tuple(places))
+    parted |= {met.start() for met in DIGIT_TO_LETTER.finditer(signs)}
+    if not parted:
+        return Reading(signs, places)
+    cuts = [0, *sorted(parted), len(signs)]
+    shown, where = [signs[one:other] for one, other in pairwise(cuts)], array("I", places[: cuts[1]])
+    for one, other in pairwise(cuts[1:]):
+        where.append(places[one])
+        where.extend(places[one:other])
+    return Reading(GROWN.join(shown), where)
 
 
 def unmarked(text: str) -> str:
-    """A text without what is read as no Latin letter or digit, and without raised and lowered ones: they may stand
-    behind the words of a name as marks.
+    """A text without raised and lowered signs, which may stand in and behind the words of a name as marks; and a space
+    for each letter that is read as no Latin one. As long as before.
 
     Example:
-        >>> unmarked("New\u2122 York\u3067\u3059"), unmarked("R\u00f4me 1")
-        ('New York', 'R\u00f4me 1')
+        >>> plain(unmarked("Ne\u00b9w\u2122 York\u3067\u3059"))
+        'new york  '
     """
-    return text if text.isascii() else "".join(filter(_is_plain, text))
+    return text if text.isascii() else "".join(map(_unmarked, text))
 
 
-def _is_plain(sign: str) -> bool:
+def _unmarked(sign: str) -> str:
     read, kind = _sign(sign)
-    return not kind or (read.isascii() and not kind.endswith(STYLES[:2]))
+    if kind.endswith(STYLES[:2]):
+        return UNSEEN
+    return sign if not kind or read.isascii() else " "
 
 
 def spelling(text: str) -> tuple[str, ...]:
@@ -149,10 +201,13 @@ def spelling(text: str) -> tuple[str, ...]:
 
 @lru_cache(REMEMBERED)
 def _sign(sign: str) -> Sign:
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", sign).casefold())
-    seen = INVISIBLE.sub("", folded)
-    read = "".join(one for one in seen if not unicodedata.combining(one)).translate(LOOK_ALIKES)
     category, name = unicodedata.category(sign), unicodedata.name(sign, "")
+    if category == "Me":  # what goes round the letter before
+        return Sign("", "")
+    unfolded = unicodedata.normalize("NFKD", sign).translate(CAPITALS).casefold()
+    seen = INVISIBLE.sub("", unicodedata.normalize("NFKD", unfolded))
+    read = "".join(one for one in seen if one in VOICED or not unicodedata.combining(one)).translate(LOOK_ALIKES)
+    read = unicodedata.normalize("NFC", read)
     style = next((one for one in STYLES if unicodedata.decomposition(sign).startswith(one)), "")
     value = unicodedata.numeric(sign, None) if category in ("Nd", "No") else None
     if value is not None and value == int(value) and not read.isascii():

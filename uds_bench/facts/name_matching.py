@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
-from uds_bench.facts.letters import GROWN, LOOK_ALIKES, REMEMBERED, UNSPACED, one_form, plain, unmarked
+from uds_bench.facts.letters import (
+    GROWN,
+    LOOK_ALIKES,
+    REMEMBERED,
+    UNSPACED,
+    one_form,
+    plain,
+    reading,
+    rendered,
+    unmarked,
+)
 
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
+FEW_DIGITS = 3
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
 
@@ -41,26 +53,31 @@ def tells(text: str, names: Sequence[str]) -> bool:
         >>> tells("It is Rom\u00e8's.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
         (True, True, False)
     """
+    shown, listed = rendered(text), [*map(rendered, names)]
+    return any(_tells(one, listed) for one in dict.fromkeys([text, shown, unmarked(shown)]))
+
+
+def _tells(text: str, names: Sequence[str]) -> bool:
     if holds_one(text, names) or holds_one(plain(text), map(plain, names)):
         return True
-    if any(bool(spans(text, name)) if len(bare(name)) >= LONG else _says_short(text, name) for name in names):
-        return True
-    words = unmarked(text)
-    return words != text and tells(words, names)
+    return any(bool(spans(text, name)) if len(bare(name)) >= LONG else _says_short(text, name) for name in names)
 
 
 def _says_short(text: str, name: str) -> bool:
     """Whether a text says a name whose letters may stand one after another by chance: whole and unparted, but by what
     parts its words."""
     words = tuple(re.findall(r"[^\W_]+", plain(name)))
-    if not words or NUMBERS.search(plain(name)):
+    # Of two letters, or one digit, pieces of other words are as many: `it's`, `in-depth`, `2e-5`.
+    if len("".join(words)) < (2 if "".join(words).isdigit() else 3) or NUMBERS.search(plain(name)):
         return False
     return bool(_whole(words).search(plain(text)))
 
 
 @lru_cache(REMEMBERED)
 def _whole(words: tuple[str, ...]) -> re.Pattern[str]:
-    ends = (r"(?<!\d[.,])" * words[0][0].isdigit(), r"(?![.,]\d)" * words[-1][-1].isdigit())
+    # `2` is no part of 1.2, a year is one of a date; `Don` is none of don't.
+    small = [word.isdigit() and len(word) < FEW_DIGITS for word in (words[0], words[-1])]
+    ends = (r"(?<!\d[.,])" * small[0], r"(?![.,]\d)" * small[1] + r"(?!['\u2019]t(?![^\W_]))")
     wanted = r"[\W_]+".join(f"{GROWN}?".join(map(re.escape, word)) for word in words)
     return _bounded(wanted.join(ends), words[0][0], words[-1][-1])
 
@@ -155,7 +172,7 @@ def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(text: str, name: str) -> int | None:
-    found = spans(text, name)
+    found = spans(rendered(text), rendered(name))
     return found[0][0] if found else None
 
 
@@ -173,10 +190,15 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         >>> spans("Rome, it is Rome", "rome"), spans("It is Rome", "Oslo")
         ([(0, 4), (12, 16)], [])
     """
-    wanted = bare(name)
-    if not wanted or wanted not in bare(text):
+    if not (wanted := bare(name)):
         return []
-    return [found.span() for found in _spoken(wanted).finditer(plain(text))]
+    found = [one.span() for one in _spoken(wanted).finditer(plain(text))] if wanted in bare(text) else []
+    words = unmarked(text)
+    if found or words == text or wanted not in bare(words):
+        return found
+    read, places = reading(words), reading(text).places
+    ends = ((read.places[one.start()], read.places[one.end() - 1]) for one in _spoken(wanted).finditer(read.text))
+    return [(bisect_left(places, first), bisect_right(places, last)) for first, last in ends]
 
 
 @lru_cache(REMEMBERED)

@@ -79,8 +79,13 @@ def mentions(text: str, objects: tuple[Names, ...]) -> tuple[tuple[int, int, int
     """
     # A name of few letters is not heard in pieces of other words.
     told = [number for number, names in enumerate(objects) if near(text, names) and tells(text, names)]
-    found = {(*span, number) for number in told for name in objects[number] for span in spans(text, name)}
+    found = {(*span, number) for number in told for span in _spans(text, objects[number])}
     return tuple(sorted(found, key=lambda one: (one[0], -one[1], one[2])))
+
+
+def _spans(text: str, names: Names) -> list[tuple[int, int]]:
+    """Where it is named; at the beginning where that is not known, as of `3.5m` for 3.5."""
+    return [span for name in names for span in spans(text, name)] or [(0, 0)]
 
 
 def first_and_last(text: str, objects: tuple[Names, ...]) -> tuple[Names | None, Names | None]:
@@ -157,7 +162,7 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
                 ("by name", by_bare.get(bare(read.text[start:end]), -1)),
             }
             first, last = read.places[start], read.places[end - 1] + 1
-            name = text[first:last]
+            name = text[first:last] if start < end else ""
             shown |= {("case", name.isupper(), name.islower(), name.istitle()), ("spelled", *spelling(name))}
             shown |= {("raw behind", text[:first][-1:]), ("raw ahead", text[last : last + 1])}
     return frozenset(shown)
