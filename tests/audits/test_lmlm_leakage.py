@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import leakage
 from uds_bench.audits.lmlm.asking.record import OFF, LookupRecord, LookupReply
-from uds_bench.audits.lmlm.leakage import Leakage
+from uds_bench.audits.lmlm.leakage import Leakage, too_listing, worst_part
 from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.retrieval.retriever import Lookup
 from uds_bench.statistics import Interval, Rate
@@ -92,19 +93,27 @@ def test_where_nothing_is_told_the_interval_has_a_width() -> None:
         assert rate.interval.high > 0.01
 
 
+def rate(low: float, width: float = 0.02) -> Rate:
+    return Rate(low + width / 2, Interval(low, low + width, "by hand", 9))
+
+
 def test_what_was_not_told_after_deletion_hides_no_clear_leak_there() -> None:
     """Of nothing there is no number; of two fallbacks the clearer counts."""
+    nothing = Leakage([]).by_way("del_on")["exact"]
+    assert leakage._worst({"off": rate(0.0)}, {"none": nothing, "told": rate(0.3)}, 0.9)[0] == "told"
 
-    def rate(low: float) -> Rate:
-        return Rate(low + 0.01, Interval(low, low + 0.02, "by hand", 9))
 
-    found = leakage._worst({"off": rate(0.0)}, {"none": Leakage([]).by_way("del_on")["exact"], "told": rate(0.3)}, 0.9)
-    assert found[0] == "told"
-    clear = leakage._worst({"wide": Rate(0.2, Interval(-0.5, 0.9, "by hand", 9)), "clear": rate(0.3)}, {}, 0.2)
-    assert clear[0] == "clear", "above the bound before what reaches highest"
-    assert (
-        leakage._worst({"wide": Rate(0.2, Interval(-0.5, 0.9, "by hand", 9)), "clear": rate(0.3)}, {"x": rate(0)}, 0.5)[
-            0
-        ]
-        == "wide"
-    )
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_clear_comes_before_what_reaches_highest(turned: bool) -> None:
+    found = {"wide": rate(-0.5, 1.4), "clear": rate(0.3), "clearer": rate(0.4)}
+    found = dict(reversed(found.items())) if turned else found
+    parts: Any = {name: SimpleNamespace(worst=lambda bound, one=one: ("said", one)) for name, one in found.items()}
+    for bound, named in ((0.2, "clearer"), (0.35, "clearer"), (0.4, "wide")):
+        assert leakage._worst(found, {"after": rate(0)}, bound)[0] == named, "what is at the bound is not above it"
+        assert worst_part(parts, bound)[0] == named
+
+
+@pytest.mark.parametrize(("many", "low", "too"), [(1, 0.04, False), (2, 0.04, True), (2, 0.05, True), (2, 0.06, False)])
+def test_a_tenth_of_prompts_may_name_many_and_what_is_clear_is_red(many: int, low: float, too: bool) -> None:
+    asked: Any = [SimpleNamespace(names_in=lambda state, at=at: 6 if at < many else 5) for at in range(10)]
+    assert too_listing(asked, rate(low), 0.05) == too
