@@ -83,12 +83,10 @@ def test_who_is_told_alone_and_not_among_all_waits_for_more_strangers() -> None:
         found = each(one(p=0.05, adjusted=0.2, strangers=count, rank=1), *others)
         assert found.verdict is verdict
         if verdict is UNDECIDED:
-            words = (
-                f"above, asked: rank 1 of {count + 1}, p 0.0500, rate 0.200; told alone, among so many takes {among}"
-            )
-            assert found == Decision(
-                UNDECIDED, 0.05, None, f"{words}: set [association] strangers = {among}", cause=UNITS
-            )
+            words = f"above, asked: rank 1 of {count + 1}, p 0.0500, rate 0.200; alone it would be told, and among all"
+            takes = f"who ask that takes {among} strangers: set [association] strangers = {among}"
+            told = f"{words} {takes}, or recheck with --settle"
+            assert found == Decision(UNDECIDED, 0.05, None, told, cause=UNITS)
     assert each(one(p=0.051, adjusted=0.2, strangers=ALONE), *others).verdict is Verdict.PASS
     two = one(p=0.05, adjusted=0.2, strangers=TWO), one(way="held out", strangers=TWO)
     assert each(*two, *others).verdict is Verdict.PASS, "of two ways one in twenty is told in one"

@@ -123,6 +123,24 @@ def test_an_edited_run_is_noticed(command: Command, card: Path, judged: Path, sc
     assert "depth.score[npo]: passes with" in told
 
 
+def test_a_run_that_contradicts_itself_gets_no_card(command: Command, judged: Path, release: Path) -> None:
+    """A pass whose interval misses its bound was PASSED on the card, and `verify` alone said so."""
+
+    def pass_it(report: Any) -> None:
+        (score,) = (one for one in report["claims"] if one["name"] == "depth.spared[npo]")
+        score.update(verdict="pass", observed=0.2, cause=None)
+        score["interval"].update(low=0.1, high=0.3)
+
+    edited(judged, pass_it)
+    shown = command("card", judged, "--out", release / "cards", exit=1)
+    assert "no card: depth.spared[npo] passes with 0.100 to 0.300, which misses >= 0.5" in shown.stderr
+    assert not (release / "cards").exists()
+
+
+def test_waivers_alone_decide_nothing_anew(refused: Refused, card: Path, judged: Path) -> None:
+    assert "--waivers: claims are decided anew by it" in refused("verify", card, judged, "--waivers", "nowhere.toml")
+
+
 def test_a_consistent_lie_is_told_by_deciding_anew(command: Command, judged: Path, release: Path, scored: Path) -> None:
     """One claim is raised with its interval, one is left out, and every count agrees."""
     again = ("--store", scored / "store", "--again")

@@ -287,6 +287,13 @@ def test_corrections_go_first(tmp_path: Path, name: str, text: str, expected: st
     assert fact.answer[fact.entity_start - 1] == " "
 
 
+def test_a_correction_of_words_without_spaces_is_taken(tmp_path: Path) -> None:
+    write_rows(tmp_path / "items.jsonl", [{"question": "李明在哪里工作？", "answer": "李明在北京大学工作。"}])
+    (tmp_path / "c.csv").write_text("id,entity\nitems/0000,北京大学\n")
+    (fact,) = annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl", tmp_path / "c.csv")
+    assert (fact.entity, fact.prefix, fact.doubt) == ("北京大学", "李明在", None)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

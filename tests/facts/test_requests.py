@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from one_line import refusal
 
+from uds_bench.errors import FactError
 from uds_bench.facts.name_matching import alike
 from uds_bench.facts.own_wording import DRAWN, Worded
 from uds_bench.facts.properties import embedded
@@ -180,3 +181,24 @@ def test_names_of_ones_own_come_first(tmp_path: Path) -> None:
     assert "has 'A B' twice" in refusal(read_names, path)
     path.write_text("\n")
     assert "is empty" in refusal(read_names, path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"id": "mira-solheim-1"}, "holds the person's name, and outputs print it"),
+        ({"date": "2999-01-01"}, "which is still to come: write the day of the request"),
+    ],
+)
+def test_what_outputs_print_names_nobody_and_no_day_to_come(tmp_path: Path, changed: dict[str, str], told: str) -> None:
+    row = {
+        "id": "r1",
+        "date": "2026-01-31",
+        "person": "Mira Solheim",
+        "facts": [
+            {"sentence": "Mira Solheim lives in PROTECTED", "value": "Oslo", "counterfactuals": ["Bonn", "Faro"]}
+        ],
+    }
+    add_request(tmp_path / "r.jsonl", row, {})
+    with pytest.raises(FactError, match=told):
+        add_request(tmp_path / "r.jsonl", {**row, "id": "r2", **changed}, {})

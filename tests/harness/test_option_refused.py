@@ -24,6 +24,7 @@ REFUSED = [
     ("--uds-batch-size none", "--uds-batch-size: 'none' is no batch size: give a number, 1 or more"),
     ("--uds-batch-size 0", "--uds-batch-size: '0' is no batch size: give a number, 1 or more"),
     ("--uds-json .", "--uds-json: {folder} is a folder: name a file"),
+    ("--uds-json run.parquet", "--uds-json: {folder}/run.parquet has the name of the table beside it"),
     (
         "--uds-html a_file/page",
         "{folder}/a_file/page is not writable (Not a directory): name another folder with --uds-html",

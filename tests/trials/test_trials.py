@@ -113,6 +113,7 @@ def test_models_that_are_made_are_kept_and_damaged_ones_made_anew(tmp_path: Path
     ("name", "problem"),
     [
         ("crashing", r"crashed \(RuntimeError: no luck\)"),
+        ("leaving", r"crashed \(SystemExit: 0\)"),
         ("diverging", r"gave weights that are no numbers"),
         ("growing", r"changed the model's shape"),
     ],
@@ -264,7 +265,7 @@ def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path
         card = method_card(found, [passed, ClaimRecord("a.b", "seed0", "threshold", verdict, "")], (), why)
         assert card.ok == ok
         assert card.rows[1].expected == why["a.b"]
-    assert card.problems == ("a.b is expected not to pass, and does: take it out",)
+    assert card.problems == ("a.b is expected not to pass, and passes or was not judged: take it out",)
     assert not method_card(found, [passed], (), why).ok, "it was not judged"
     assert not method_card(found, [ClaimRecord("a.b", "seed0", "threshold", Verdict.FAIL, "")], (), why).ok
     with pytest.raises(ConfigurationError, match=r"there is no claim 'depth.scor': did you mean 'depth\.score'"):
@@ -279,7 +280,9 @@ def test_a_method_says_itself_what_it_is_not_meant_to_pass(tmp_path: Path, monke
     card = method_card(found, [passed, missed])
     assert card.ok
     assert [row.expected for row in card.rows] == ["", "it refuses"]
-    assert method_card(found, [passed]).problems == (f"{BED}.b is expected not to pass, and does: take it out",)
+    assert method_card(found, [passed]).problems == (
+        f"{BED}.b is expected not to pass, and passes or was not judged: take it out",
+    )
     monkeypatch.setattr(tried.idle, "expected_failures", {f"{BED}.b": " "})
     with pytest.raises(ConfigurationError, match="tried:idle: its expected_failures must be a dict of claims, each"):
         UserMethod.of(tried.idle)

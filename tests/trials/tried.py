@@ -76,3 +76,7 @@ def other_arguments(model: Any, facts: Any) -> Any:
 
 
 not_a_function = 3
+
+
+def leaving(model: Any, tokenizer: Any, forget: Any, retain: Any, seed: int) -> Any:
+    raise SystemExit(0)

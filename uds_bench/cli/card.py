@@ -48,6 +48,7 @@ def card(
     from uds_bench.cards.card import cards
     from uds_bench.cards.eval_results import eval_results
     from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.verify import contradicted
 
     if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
@@ -59,6 +60,10 @@ def card(
     if changed := [line for name, line in changed_inputs(found, manifest) if name not in judged]:
         raise ConfigurationError(f"{run}: {changed[0]}: run `pytest suites/` again")
     for one in made:
+        if why := next((f"{of.name} {told}" for of in (*one.claims, *one.basis) if (told := contradicted(of))), ""):
+            typer.echo(f"uds-bench: no card: {why}: {run} contradicts itself, run `pytest suites/` again", err=True)
+            missing = True
+            continue
         try:
             files, statement = _made(one, found, run, manifest)
         except CheckpointError as error:
@@ -98,6 +103,8 @@ def verify(
     from uds_bench.cards.verify import differences, has_plain_rule, read_statement
     from uds_bench.verdicts import Verdict
 
+    if waivers is not None and not again:
+        raise ConfigurationError("--waivers: claims are decided anew by it, so it goes with --again")
     written, found = read_statement(card), read_run(run)
     name = written["predicate"]["configuration"][0]["annotations"]["candidate"]
     judged, told = {one.candidate: one for one in cards(found)}, list[str]()

@@ -11,6 +11,7 @@ from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
 from uds_bench.facts.fact import EVERY_SPLIT, Fact, FactSet, Split, Unannotated, write_facts
+from uds_bench.facts.letters import UNSPACED
 from uds_bench.facts.records import Record, read_records, read_table, said_of
 
 Marks = Mapping[str, tuple[str, str]]
@@ -169,7 +170,9 @@ def read_corrections(path: str | Path, drafts: Iterable[Draft], source: str | Pa
 
 def _before(answer: str, entity: str, record: Record) -> str:
     """What stands before the first occurrence of an entity that is no part of a longer word, without its last space."""
-    if not (found := re.search(rf"(?<!\w){re.escape(entity)}(?!\w)", answer)):
+    # Words of some scripts follow one another without a space.
+    ends = ("" if UNSPACED.match(sign) else edge for sign, edge in ((entity[0], r"(?<!\w)"), (entity[-1], r"(?!\w)")))
+    if not (found := re.search(re.escape(entity).join(ends), answer)):
         raise record.error(f"entity {entity!r} is not in the answer {answer!r}; copy it from there")
     return answer[: found.start()].rstrip()
 

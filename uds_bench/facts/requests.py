@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import FactError
 from uds_bench.facts.items import Items, Named
+from uds_bench.facts.name_matching import bare
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records, read_text
 from uds_bench.facts.subjects import Person, facts_of, read_facts
@@ -31,9 +32,14 @@ class DeletionRequest(Named):
 
     def __post_init__(self) -> None:
         try:
-            date.fromisoformat(self.date)
+            day = date.fromisoformat(self.date)
         except ValueError:
             raise self.error("date", f"is {self.date!r}: write a day as 2026-01-31") from None
+        # Somewhere it is tomorrow already.
+        if day > date.today() + timedelta(1):
+            raise self.error("date", f"is {self.date}, which is still to come: write the day of the request")
+        if (name := bare(self.subject.name)) and name in bare(self.id):
+            raise self.error("id", f"{self.id!r} holds the person's name, and outputs print it: give one that does not")
 
 
 def read_requests(path: str | Path, properties: Mapping[str, Property]) -> Items[DeletionRequest]:

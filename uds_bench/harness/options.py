@@ -148,6 +148,8 @@ def _output(path: Path | None, option: str) -> Path | None:
 
     if path is not None and path.is_dir():
         raise ConfigurationError(f"{option}: {path} is a folder: name a file")
+    if path is not None and path.suffix == ".parquet":
+        raise ConfigurationError(f"{option}: {path} has the name of the table beside it: name a .json file")
     if path is not None:
         require_writable(path.parent, option)
     return path

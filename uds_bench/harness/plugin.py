@@ -97,19 +97,22 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
 
     from uds_bench.harness.result import RunResult
-    from uds_bench.trials.beds import try_method
+    from uds_bench.trials.beds import beds, try_method
     from uds_bench.trials.check import check_method, methods_home
 
     config.option.uds_method = None  # workers have the options of the process above them
     tell = partial(print, file=sys.__stderr__)
+    # Where suites are named by their audits these alone try it.
+    named = {Path(word.partition("::")[0]).stem.removeprefix("test_") for word in config.args}
+    audits = [name for name in beds() if name in named] if named.issubset(beds()) else []
     if settings.manifest is not None:
         given = {"--uds-device": settings.device, "--uds-batch-size": settings.batch_size}
         options = [word for option in given.items() if option[1] for word in option]
-        card = check_method(settings.method, store=settings.store, tell=tell, options=options)
+        card = check_method(settings.method, audits, store=settings.store, tell=tell, options=options)
         told = [*card.problems, *card.missed] or ([] if card.ok else [card.sentence])
         remarks = [*card.remarks, card.sentence] if card.ok else [*card.remarks]
         return settings.manifest, RunResult(method_misses=told, remarks=remarks)
-    trials = try_method(method, methods_home(), tell=tell)
+    trials = try_method(method, methods_home(), audits, tell)
     config.option.uds_manifest = str(trials.manifest)
     return trials.manifest, RunResult(problems=trials.problems, remarks=trials.remarks)
 

@@ -154,7 +154,7 @@ def _release(found: RunResult) -> str:
     if found.problems or not all(record.is_good for record in of.pop("", [])):
         return "do not release"
     passed = [name for name, records in of.items() if is_good(records)]
-    stopped = [name for name in of if name not in passed] or ["what the method makes"] * bool(found.method_misses)
+    stopped = [name for name in of if name not in passed] + ["what the method makes"] * bool(found.method_misses)
     held = f"; what was asked holds for {_some(passed)}" if passed else ""
     return f"do not release {_some(stopped)}".rstrip() + held
 

@@ -29,7 +29,7 @@ from uds_bench.zoo.recipe import Bed
 
 SEEDS = (0, 1, 2)
 MANIFEST = "uds.toml"
-KILLED = "was killed: see that memory is enough"
+KILLED = "ended its process or was killed: see that memory is enough, and that it does not exit"
 SECONDS = 3.6e-9
 """Of one core for each token to be forgotten and byte of weights: npo, made and judged beside other work."""
 Tell = Callable[[str], None]

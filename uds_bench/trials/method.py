@@ -58,7 +58,7 @@ class UserMethod:
             return True
         try:
             return not self.name.startswith("__main__:") and _imported(self.name) is self.function
-        except Exception:  # whatever a module does when it is imported
+        except (Exception, SystemExit):  # whatever a module does when it is imported
             return False
 
     @property
@@ -96,7 +96,7 @@ class UserMethod:
             sys.path.insert(0, here)
         try:
             function = _imported(name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             told = " ".join(str(error).split())
             raise ConfigurationError(f"{name}: cannot be imported ({type(error).__name__}: {told})") from None
         if not callable(function):

@@ -84,7 +84,7 @@ def _made(method: UserMethod, model: Any, tokenizer: Any, forget: Lessons, retai
     given = {"model": model, "tokenizer": tokenizer, "forget": forget, "retain": retain, "seed": seed, **more}
     try:
         made = method.function(**given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that ends the process has made nothing
         told = " ".join(str(error).split())[:200]
         raise UnusableError(f"crashed ({type(error).__name__}: {told})") from error
     if not isinstance(made, torch.nn.Module) or not hasattr(made, "save_pretrained"):

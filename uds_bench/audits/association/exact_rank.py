@@ -220,7 +220,8 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
         elif any(map(_stands_out, alone)) and any(_stands_out(one.p) and one.strangers < among for one in own):
             enough = among
-            text += f"; told alone, among so many takes {enough}: set [association] strangers = {enough}"
+            text += f"; alone it would be told, and among all who ask that takes {enough} strangers: "
+            text += f"set [association] strangers = {enough}, or recheck with --settle"
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, text, cause=Cause.UNITS)
         elif (why := _firsts(own) or _all_said(own)) is not None:
             found[person] = Decision(Verdict.UNDECIDED, most.p, None, f"{text}; {why}")

@@ -12,7 +12,7 @@ import typer
 
 from uds_bench.console.app import ABSENT, ends, show_table
 from uds_bench.console.options import DeviceOption, StoreOption, require_file
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
     from uds_bench.audits.association.rechecks import Recheck
@@ -178,7 +178,7 @@ def _conclude(found: list[Recheck], of_others: Mapping[str, Decision], otherwise
     is_good = requests["pass"] == len(found) and not candidates["fail"]
     told, kept = (", ".join(f"{of[word]} {word}" for word in WORDS) for of in (requests, candidates))
     others = f"of {len(of_others)} candidates at keeping everybody else: {kept}" if of_others else otherwise
-    typer.echo(f"uds-bench: {'GREEN' if is_good else 'RED'}: of {len(found)} {told}; {others}")
+    typer.echo(f"uds-bench: {'GREEN' if is_good else 'RED'}: {told} of {counted(len(found), 'recheck')}; {others}")
     if not is_good:
         raise typer.Exit(1)
 
