@@ -46,9 +46,9 @@ def judged(
     places = [str(suites() / name) for name in files]
     command = [sys.executable, "-m", "pytest", *places, "-q", "-p", "no:cacheprovider"]
     command += ["--uds-json", str(report), *options]
-    # Options from elsewhere must not change what is judged.
-    kept = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS")
-    known = {key: value for key, value in os.environ.items() if key in kept or not key.startswith(("PYTEST_", "UDS_"))}
+    # Options from elsewhere must not change what is judged, and a job's page is of the run outside.
+    kept, left = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS"), ("PYTEST_", "UDS_", "GITHUB_STEP_SUMMARY")
+    known = {key: value for key, value in os.environ.items() if key in kept or not key.startswith(left)}
     done = subprocess.run(command, env={**known, **(environment or {})}, cwd=folder, capture_output=True, text=True)
     if done.returncode not in (0, 1) or not report.exists():
         said = " ".join((done.stdout + done.stderr).split())
