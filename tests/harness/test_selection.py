@@ -50,9 +50,9 @@ def test_each_candidate_has_a_row_and_one_that_cannot_be_used_costs_no_other(ben
     ran = bench.run(DEPTH)
     at = ran.text.splitlines().index("candidate    depth")
     assert [line.split() for line in ran.text.splitlines()[at + 1 : at + 4]] == [
-        ["good", "pass"],
-        ["bad", "FAIL"],
-        ["broken", "UNDECIDED"],
+        ["good", "3", "pass"],
+        ["bad", "3", "FAIL"],
+        ["broken", "3", "UNDECIDED"],
     ]
     assert ran.verdicts["depth.score[broken]"] == "refused"
     assert ran.text.count("model_type \"['llama']\" is unknown") == 1
