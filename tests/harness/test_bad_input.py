@@ -40,8 +40,8 @@ def test_a_tokenizer_that_splits_otherwise(bench: Bench) -> None:
     assert ran.code == 1
     assert ran.counts == {"pass": 1, "refused": 1}
     assert [line.split() for line in ran.text.splitlines() if line.startswith(("other ", "retain3 "))] == [
-        ["other", "UNDECIDED"],
-        ["retain3", "pass"],
+        ["other", "1", "UNDECIDED"],
+        ["retain3", "1", "pass"],
     ]
     assert "reads texts otherwise than its parent's (model)" in ran.claims["depth.score[other]"]["message"]
 

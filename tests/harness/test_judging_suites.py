@@ -339,7 +339,7 @@ def test_a_run_without_pools_decides_nothing_and_says_so(bench: Bench, judged_st
     assert all("the manifest has no pools" in claim["message"] for claim in ran.claims.values())
     assert "no pools" in ran.report["metrics"]["lacks"]
     assert "rows" not in ran.report["metrics"]
-    assert any("weak" in note for note in ran.report["summary"]["notes"])
+    assert any("stand-ins" in note for note in ran.report["summary"]["notes"])
 
 
 def test_a_run_on_one_model_a_side_passes_nothing_and_stops_no_release(bench: Bench, judged_store: Path) -> None:
