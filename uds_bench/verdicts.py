@@ -47,7 +47,7 @@ class Cause(StrEnum):
 ADVICE = {
     Cause.INTERVAL: "judge more facts, of more people: the interval is too wide to tell.",
     Cause.UNITS: f"judge at least {FEWEST} people, facts or models: fewer decide nothing.",
-    Cause.CONTROL: "the control that is named shows which model or fact is amiss: mend that, which mostly is the set-up.",
+    Cause.CONTROL: "the control that is named shows which model or fact is amiss: mend that, mostly of the set-up.",
     Cause.BASIS: "candidate and retain model must be made from the full model's base: patching reads none of another.",
     Cause.DRIFTED: "compare versions and models with those recorded; record anew if the change is meant.",
     Cause.STALE: "record goldens anew: another measurement was recorded.",

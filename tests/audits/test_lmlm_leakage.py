@@ -105,10 +105,10 @@ def test_what_was_not_told_after_deletion_hides_no_clear_leak_there() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_what_is_clear_comes_before_what_reaches_highest(turned: bool) -> None:
-    found = {"wide": rate(-0.5, 1.4), "clear": rate(0.3), "clearer": rate(0.4)}
+    found = {"wide": rate(-0.5, 1.4), "clear": rate(0.3), "a clearer": rate(0.4)}
     found = dict(reversed(found.items())) if turned else found
     parts: Any = {name: SimpleNamespace(worst=lambda bound, one=one: ("said", one)) for name, one in found.items()}
-    for bound, named in ((0.2, "clearer"), (0.35, "clearer"), (0.4, "wide")):
+    for bound, named in ((0.2, "a clearer"), (0.35, "a clearer"), (0.4, "wide")):
         assert leakage._worst(found, {"after": rate(0)}, bound)[0] == named, "what is at the bound is not above it"
         assert worst_part(parts, bound)[0] == named
 
