@@ -158,4 +158,5 @@ def test_thresholds_are_told_before_a_run(
 
 def test_a_manifest_that_asks_for_nothing_is_no_gate(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "empty.toml").write_text("")
-    assert "it asks for nothing" in refused("plan", "--gate", "--manifest", tmp_path / "empty.toml")
+    told = refused("plan", "--gate", "--manifest", tmp_path / "empty.toml")
+    assert "empty.toml: names nothing to be judged: `uds-bench init` writes a manifest to begin with" in told

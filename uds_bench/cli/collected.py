@@ -42,5 +42,9 @@ def marks_of(manifest: Path | None, store: StorePlace, device: str) -> list[pyte
     with redirect_stdout(said), redirect_stderr(said):
         code = pytest.main([str(suites()), *alone, *words], plugins=[found])
     if code != pytest.ExitCode.OK:
-        raise ConfigurationError(f"pytest suites/ selects nothing: {' '.join(said.getvalue().split())[-300:]}")
+        lines = said.getvalue().splitlines()
+        why = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+        raise ConfigurationError(
+            *why or [f"pytest suites/ selects nothing: {' '.join(' '.join(lines).split())[-300:]}"]
+        )
     return [mark for item in found.items for mark in item.iter_markers()]
