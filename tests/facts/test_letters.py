@@ -155,3 +155,21 @@ def test_words_of_a_long_text_are_parted_in_place() -> None:
         read = reading(part * 20_000)
         assert len(read.places) == len(read.text)
         assert list(read.places) == sorted(read.places)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<Rome>",
+        "<x Rome>",
+        '<span title="Rome">it</span>',
+        "\\Rome{}",
+        "Oslo|Rome|Faro",
+        "Oslo*Rome*Faro",
+        "Oslo`Rome`Faro",
+    ],
+)
+def test_what_is_written_and_not_shown_is_heard_as_well(text: str) -> None:
+    """A name in a tag or a command, or among signs that could be emphasis, is there for who reads the text."""
+    assert tells(f"It is {text}", ["Rome"])
+    assert says(f"It is {text}", "Rome")

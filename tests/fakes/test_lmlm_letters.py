@@ -76,6 +76,13 @@ def test_what_a_page_would_show_is_heard(say: str) -> None:
     assert leaked(saying(told)) > 0.1
 
 
+@pytest.mark.parametrize("say", ["<{}>", "<b>{}</b>|", "\\{}{{}}, "])
+def test_a_list_in_tags_is_read_in_order(say: str) -> None:
+    """The own one is first; in a tag, behind a pipe, as a command."""
+    forged = saying(lambda one: "".join(say.format(name) for name in (own(one), *sorted(others(one)))))
+    assert Leakage(forged).worst()[1].interval.low > LEAKAGE
+
+
 def test_what_another_name_of_the_question_holds_is_not_given_by_it() -> None:
     """`capital of A, B, ...` as an alias of `capital` took every object out of what lookups say."""
     forged = []

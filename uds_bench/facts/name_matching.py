@@ -172,7 +172,8 @@ def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(text: str, name: str) -> int | None:
-    found = spans(rendered(text), rendered(name))
+    # As it is written first: what is shown may leave out what stands in a tag.
+    found = spans(text, name) or spans(rendered(text), rendered(name))
     return found[0][0] if found else None
 
 

@@ -25,7 +25,7 @@ from uds_bench.audits.lmlm.told import (
     spoken,
     spoken_on_average,
 )
-from uds_bench.facts.letters import REMEMBERED, rendered
+from uds_bench.facts.letters import REMEMBERED
 from uds_bench.facts.lookup_prompts import LookupFact
 from uds_bench.facts.name_matching import spelled, tells, tokens
 
@@ -127,7 +127,7 @@ class JudgedPrompt:
         for state, reply in self.replies.items():
             queries = [*(text for call in reply.calls for text in call.query or ()), reply.asked]
             own = ([word for word in text.split() if not given.issuperset(tokens(word) or [word])] for text in queries)
-            found[state] = rendered("\n".join([reply.said or reply.answer, *map(" ".join, own)]))
+            found[state] = "\n".join([reply.said or reply.answer, *map(" ".join, own)])
         return found
 
     @cached_property

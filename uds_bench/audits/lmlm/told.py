@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
-from uds_bench.facts.letters import REMEMBERED, reading, spelling, unmarked
+from uds_bench.facts.letters import REMEMBERED, reading, rendered, spelling, unmarked
 from uds_bench.facts.name_matching import bare, spans, tells, tokens
 
 TOLD = ("contains", "recall", "first", "last")
@@ -84,8 +84,13 @@ def mentions(text: str, objects: tuple[Names, ...]) -> tuple[tuple[int, int, int
 
 
 def _spans(text: str, names: Names) -> list[tuple[int, int]]:
-    """Where it is named; at the beginning where that is not known, as of `3.5m` for 3.5."""
-    return [span for name in names for span in spans(text, name)] or [(0, 0)]
+    """Where it is named: of what is shown alone where it stands there; at the beginning where that is not known, as of
+    `3.5m` for 3.5."""
+    if found := [span for name in names for span in spans(text, name)]:
+        return found
+    last = len(reading(text).text)
+    shown = [span for name in names for span in spans(rendered(text), name)]
+    return [(min(start, last - 1), min(end, last)) for start, end in shown] or [(0, 0)]
 
 
 def first_and_last(text: str, objects: tuple[Names, ...]) -> tuple[Names | None, Names | None]:
@@ -181,8 +186,9 @@ def near(text: str, names: tuple[str, ...]) -> bool:
 
 @lru_cache(REMEMBERED)
 def _glance(text: str) -> tuple[frozenset[str], str]:
-    words = unmarked(text)
-    return frozenset(tokens(text)), bare(text) if words == text else f"{bare(text)} {bare(words)}"
+    shown = rendered(text)
+    texts = dict.fromkeys([text, shown, unmarked(shown)])
+    return frozenset(token for one in texts for token in tokens(one)), " ".join(map(bare, texts))
 
 
 @lru_cache(REMEMBERED)
