@@ -98,7 +98,7 @@ def better_number(card: Any) -> None:
     ("change", "told"),
     [
         (called_green, "result: the card says PASSED, the run FAILED"),
-        (better_number, "the card's numbers are not those of the run"),
+        (better_number, "the card's numbers are not those of the run: depth."),
         (lambda card: card["subject"].pop(), "is not on the card"),
         (lambda card: card["subject"][0]["digest"].update(sha256="0" * 64), "is another file than the card's"),
     ],

@@ -11,7 +11,7 @@ from uds_bench import verdicts
 from uds_bench.cards.card import Card
 from uds_bench.cards.statement import PREDICATE, TYPE
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, one_line
 from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def differences(written: Mapping[str, Any], made: Mapping[str, Any], card: Card)
     for key, value in made["predicate"].items():
         if key != "configuration" and written["predicate"].get(key) != value:
             yield f"{key}: the card says {written['predicate'].get(key)}, the run {value}"
-    if _numbers(written) != _numbers(made):
-        yield "the card's numbers are not those of the run"
+    if unlike := _unlike(_numbers(written), _numbers(made)):
+        yield f"the card's numbers are not those of the run: {one_line(', '.join(unlike))}"
     yield from (f"{one.name}: {why}" for one in (*card.claims, *card.basis) if (why := contradicted(one)))
 
 
@@ -100,6 +100,17 @@ def has_plain_rule(record: ClaimRecord) -> bool:
 
 def _numbers(statement: Mapping[str, Any]) -> Any:
     return statement["predicate"]["configuration"][0]["annotations"].get("claims")
+
+
+def _unlike(written: Any, made: Any) -> list[str]:
+    """The claims whose rows differ; one word where they are no rows at all."""
+    if written == made:
+        return []
+    try:
+        before, now = ({one["name"]: one for one in side} for side in (written, made))
+    except (TypeError, KeyError):
+        return ["they cannot be read"]
+    return [str(name) for name in {**before, **now} if before.get(name) != now.get(name)] or ["in another order"]
 
 
 def _files(written: Any, made: Any, what: str) -> Iterator[str]:
