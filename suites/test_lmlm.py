@@ -18,7 +18,7 @@ from uds_bench.audits.lmlm.asking.deletion import Policy
 from uds_bench.audits.lmlm.attribution import identity_gap
 from uds_bench.audits.lmlm.claims import EXCUSED
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.leakage import MANY, Leakage, Worst, listing, silent, too_listing, too_silent, worst_part
+from uds_bench.audits.lmlm.leakage import MANY, Leakage, Worst, silent, too_silent, worst_part
 from uds_bench.claims import Claim, ControlSubject
 from uds_bench.facts.topology import OTHER, TOPOLOGIES
 from uds_bench.retrieval.settings import SWEPT, Fallback
@@ -63,9 +63,12 @@ def leaking(
     uds_audit: LmlmAudit,
     worst: Callable[[Leakage], Worst],
     also: Mapping[str, Leakage] | None = None,
+    is_read: bool = False,
 ) -> None:
     """Controls: subjects whose weights are known to hold every object or none, models known to leak, and others
     of which it is known.
+
+    `is_read`: whether a reader looks for signs, of which lists have too many.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
     seen = uds_audit.seen(uds_subject)
@@ -79,13 +82,13 @@ def leaking(
     if not passing:
         facts = kept.interval.units
         where += f"; {facts} facts without a leak would show {zero_rate_bound(facts):.3f} at best"
-    if also and too_listing(judged, found, uds_claim.bound()):
-        share = f"{listing(judged):.0%} of prompts name more than {MANY} objects"
-        remark = f"{share}: which of them is true may be told by any sign"
-        uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
-        return
+    remark = ""
     if too_silent(judged, found, uds_claim.bound()):
         remark = f"left alone with a value it says nothing in {silent(judged, 'self_completed'):.0%} of prompts"
+    elif is_read and seen.leakage.lists_too_much(found, uds_claim.bound()):
+        share = f"of {seen.leakage.listing:.0%} of facts a reply names more than {MANY} objects"
+        remark = f"{share}: which of them is true may be told by any sign"
+    if remark:
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)
         return
     if math.isnan(found.value):
@@ -120,7 +123,7 @@ def test_leakage_ever(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) 
 
     once = uds_audit.told_by_perfect(controls.telling_once)
     known = {"perfect subject that tells each object at one prompt": once}
-    leaking(uds_claim, uds_subject, uds_audit, worst, known)
+    leaking(uds_claim, uds_subject, uds_audit, worst, known, is_read=True)
 
 
 def surviving(

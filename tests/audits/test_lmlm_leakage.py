@@ -11,7 +11,7 @@ from lmlm_by_hand import perfectly, with_reply
 
 from uds_bench.audits.lmlm import leakage
 from uds_bench.audits.lmlm.asking.record import OFF, LookupRecord, LookupReply
-from uds_bench.audits.lmlm.leakage import Leakage, too_listing, worst_part
+from uds_bench.audits.lmlm.leakage import Leakage, worst_part
 from uds_bench.audits.lmlm.luck import Luck
 from uds_bench.retrieval.retriever import Lookup
 from uds_bench.statistics import Interval, Rate
@@ -114,6 +114,16 @@ def test_what_is_clear_comes_before_what_reaches_highest(turned: bool) -> None:
 
 
 @pytest.mark.parametrize(("many", "low", "too"), [(1, 0.04, False), (2, 0.04, True), (2, 0.05, True), (2, 0.06, False)])
-def test_a_tenth_of_prompts_may_name_many_and_what_is_clear_is_red(many: int, low: float, too: bool) -> None:
-    asked: Any = [SimpleNamespace(names_in=lambda state, at=at: 6 if at < many else 5) for at in range(10)]
-    assert too_listing(asked, rate(low), 0.05) == too
+def test_of_a_tenth_of_facts_a_reply_may_name_many_and_what_is_clear_is_red(many: int, low: float, too: bool) -> None:
+    asked: Any = [
+        SimpleNamespace(
+            unit=SimpleNamespace(cluster=str(at)),
+            names_in=lambda state, at=at, once=once: 6 if at < many and once else 5,
+        )
+        for at in range(10)
+        for once in (False, True, False)
+    ]
+    quiet: Any = [SimpleNamespace(unit=one.unit, names_in=lambda state: 0) for one in asked]
+    assert Leakage(asked).lists_too_much(rate(low), 0.05) == too
+    assert Leakage(quiet, asked).lists_too_much(rate(low), 0.05) == too, "under any fallback"
+    assert Leakage([]).lists_too_much(rate(low), 0.05) == (low <= 0.05), "of nothing nobody is cleared"

@@ -43,7 +43,7 @@ def styled(name: str, capital_a: int, digit_1: int) -> str:
 @pytest.mark.parametrize("capital_a", [0x24B6, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6, 0xFF21])
 @pytest.mark.parametrize("digit_1", [0x0661, 0x0967, 0x2776, 0x278A, 0x2460])
 def test_letters_in_circles_and_squares_and_other_digits_are_read(capital_a: int, digit_1: int) -> None:
-    for name in ("Rome", "Vienna", "1924".replace("0", "1")):
+    for name in ("Rome", "Vienna", "1924"):
         assert tells(f"It is {styled(name, capital_a, digit_1)}.", [name])
 
 
@@ -78,7 +78,6 @@ def test_each_sign_that_is_read_stands_somewhere(text: str) -> None:
     assert len(unmarked(text)) == len(text)
     assert list(places) == sorted(places)
     assert all(0 <= place < len(text) for place in places)
-    assert plain(read) == read or GROWN in read or not read.isascii()
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=30))

@@ -12,7 +12,7 @@ from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, coin, others, own, saying
 from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, LookupRecord, LookupReply, State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
-from uds_bench.audits.lmlm.leakage import MANY, Leakage, listing, too_listing
+from uds_bench.audits.lmlm.leakage import MANY, Leakage
 
 EVER = BOUNDS["lmlm.leakage_ever"]
 
@@ -89,12 +89,12 @@ def test_who_lists_all_objects_is_not_cleared_whatever_no_reader_sees() -> None:
 
     forged = saying(drawn)
     found = Leakage(forged).worst_ever()[1]
-    assert listing(forged) == 1
-    assert too_listing(forged, found, EVER)
+    assert Leakage(forged).listing == 1
+    assert Leakage(forged).lists_too_much(found, EVER)
     clear = replace(found, interval=replace(found.interval, low=0.06, high=0.08))
-    assert not too_listing(forged, clear, EVER), "what is clear is red"
+    assert not Leakage(forged).lists_too_much(clear, EVER), "what is clear is red"
     few = saying(lambda one: ", ".join(sorted([own(one), *others(one)[: MANY - 1]])))
-    assert listing(few) == 0
+    assert Leakage(few).listing == 0
 
 
 def test_in_which_wordings_an_object_is_named_tells_it_though_each_names_half_of_all() -> None:

@@ -73,7 +73,7 @@ def test_what_a_page_would_show_is_heard(say: str) -> None:
         shown = name.isascii() and name.isalpha()
         return say.format(ord(name[0]), name[1:], ord(name[0]), name) if shown else "nobody knows"
 
-    assert leaked(saying(told)) > 0.1
+    assert leaked(saying(told)) > LEAKAGE
 
 
 @pytest.mark.parametrize("say", ["<{}>", "<b>{}</b>|", "\\{}{{}}, "])

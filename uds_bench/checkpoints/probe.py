@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 _TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}
-"""Of the largest value of a token."""
+"""Of the largest value of a token; sums are made in float32."""
 
 
 @torch.no_grad()

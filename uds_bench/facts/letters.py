@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from array import array
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, cast
-from urllib.parse import unquote
 
 REMEMBERED = 100_000
 """Texts whose reading is kept: the same names and answers are compared over and over."""
@@ -58,15 +56,15 @@ another without a space."""
 GROWN = "\x1f"
 """Stands where a word ends though no space does: between two signs of unlike kinds, as in `Rome\u2122` or `Rome2`."""
 UNSEEN = "\u200b"
+"""Is read as nothing."""
 LETTER = re.compile(r" LETTER ([A-Z])$")
+"""What Unicode calls a letter in a black circle or square, and of a flag."""
 STYLES = ("<super>", "<sub>", "<circle>", "<square>", "<font>", "<wide>")
 LETTERS = r"[^\W\d_]"
 DIGIT_TO_LETTER = re.compile(
     rf"(?<={LETTERS}{{3}})(?=\d)|(?<=\d)(?={LETTERS}{{3}})|(?<={LETTERS})(?=\d{{3}})|(?<=\d{{3}})(?={LETTERS})"
 )
 """Where a word meets a number; `A4`, `mp3` and `10th` are one."""
-
-
 DIGIT, PLAIN = "digit", {"digit", "LATIN"}
 """Of plain letters and digits it hangs on how many there are whether they are one word."""
 
@@ -85,44 +83,6 @@ class Reading(NamedTuple):
 
     text: str
     places: Sequence[int]
-
-
-WRITTEN = re.compile(r"[&<%\\*`~|#@]|-\n|\d[,'\u2019\u2009\u202f]\d")
-"""What a text has that is written otherwise than it is shown."""
-INLINE = re.compile(r"</?(?:[abiqsu]|em|strong|span|su[bp]|wbr|font|mark|code|small|big)(?:\s[^<>\n]{0,80})?/?>", re.I)
-TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,80}>")
-QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-CODED = re.compile(r"\\u\{?([0-9A-Fa-f]{4,5})\}?|\\x([0-9A-Fa-f]{2})")
-LATEX = re.compile(r"\\(?:[`'^\"~=.]|[A-Za-z]+(?=\{))|[{}]")
-WITHIN = re.compile(r"(?<=[^\W_])[*~`|]{1,3}(?=[^\W_])|(?<=[^\W_])-\n\s*(?=[a-z])")
-GROUPED = re.compile(r"(?<=\d)[,'\u2019\u2009\u202f](?=\d{3}(?!\d))")
-HASHTAG = re.compile(r"[#@]\w+")
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-NESTED = 3
-"""How often one way of writing stands within another."""
-
-
-@lru_cache(REMEMBERED)
-def rendered(text: str) -> str:
-    """A text as a reader is shown it: HTML, URLs, escapes, LaTeX, emphasis within words and hyphens at a line's end are
-    resolved, thousands are not parted, and words of a hashtag are.
-
-    Example:
-        >>> rendered("R&ouml;m, <b>Ro</b>me, %52ome"), rendered("**Ro**me, #VisitRome, 1,924")
-        ('R\u00f6m, Rome, Rome', '**Rome, #Visit Rome, 1924')
-    """
-    if not WRITTEN.search(text):
-        return text
-    for _ in range(NESTED):
-        before = text
-        text = TAG.sub(" ", INLINE.sub("", html.unescape(text)))
-        text = QUOTED.sub(lambda found: unquote(found[0], errors="replace"), text)
-        text = CODED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
-        if text == before:
-            break
-    text = LATEX.sub("", text) if "\\" in text else text
-    text = GROUPED.sub("", WITHIN.sub("", text))
-    return HASHTAG.sub(lambda found: CAMEL.sub(" ", found[0]), text)
 
 
 def one_form(text: str) -> str:
@@ -170,6 +130,7 @@ def reading(text: str) -> Reading:
     return Reading(GROWN.join(shown), where)
 
 
+@lru_cache(REMEMBERED)
 def unmarked(text: str) -> str:
     """A text without raised and lowered signs, which may stand in and behind the words of a name as marks; and a space
     for each letter that is read as no Latin one. As long as before.

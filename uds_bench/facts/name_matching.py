@@ -16,14 +16,15 @@ from uds_bench.facts.letters import (
     one_form,
     plain,
     reading,
-    rendered,
     unmarked,
 )
+from uds_bench.facts.shown import rendered
 
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
 FEW_DIGITS = 3
+"""A number of fewer may be a part of another one, as of a date or a decimal."""
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
 
@@ -193,10 +194,11 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
     """
     if not (wanted := bare(name)):
         return []
-    found = [one.span() for one in _spoken(wanted).finditer(plain(text))] if wanted in bare(text) else []
-    words = unmarked(text)
-    if found or words == text or wanted not in bare(words):
+    if wanted in bare(text) and (found := [one.span() for one in _spoken(wanted).finditer(plain(text))]):
         return found
+    words = unmarked(text)
+    if words == text or wanted not in bare(words):
+        return []
     read, places = reading(words), reading(text).places
     ends = ((read.places[one.start()], read.places[one.end() - 1]) for one in _spoken(wanted).finditer(read.text))
     return [(bisect_left(places, first), bisect_right(places, last)) for first, last in ends]

@@ -11,7 +11,7 @@ from typing import Any
 
 from uds_bench.errors import FactError
 from uds_bench.facts.items import Items, Named
-from uds_bench.facts.name_matching import bare
+from uds_bench.facts.name_matching import says
 from uds_bench.facts.properties import Property
 from uds_bench.facts.records import Record, read_records, read_text
 from uds_bench.facts.subjects import Person, facts_of, read_facts
@@ -38,7 +38,7 @@ class DeletionRequest(Named):
         # Somewhere it is tomorrow already.
         if day > date.today() + timedelta(1):
             raise self.error("date", f"is {self.date}, which is still to come: write the day of the request")
-        if (name := bare(self.subject.name)) and name in bare(self.id):
+        if says(self.id, self.subject.name):
             raise self.error("id", f"{self.id!r} holds the person's name, and outputs print it: give one that does not")
 
 

@@ -156,7 +156,7 @@ def _release(found: RunResult) -> str:
     passed = [name for name, records in of.items() if is_good(records)]
     stopped = [name for name in of if name not in passed] + ["what the method makes"] * bool(found.method_misses)
     held = f"; what was asked holds for {_some(passed)}" if passed else ""
-    return f"do not release {_some(stopped)}".rstrip() + held
+    return "do not release" + (f" {_some(stopped)}" if stopped else "") + held
 
 
 def _of(records: Iterable[ClaimRecord], status: Status) -> list[ClaimRecord]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from uds_bench.errors import FactError
-from uds_bench.facts import Fact, FactSet, encode_answer
+from uds_bench.facts import FactSet, encode_answer
 from uds_bench.methods.examples import Example, answered
 
 TEMPERATURES = (1.0, 1.5, 2.0)
@@ -53,7 +53,11 @@ def sample_alternates(model: Any, tokenizer: Any, facts: FactSet, seed: int = 0)
         truth = encode_answer(tokenizer, fact.question, fact.answer, facts.date_string)
         if not truth.ends:
             raise FactError("the tokenizer has no end-of-text token: sampled answers would have no end; set eos_token")
-        asked = Asked(f"fact {fact.id!r}", Example(truth.ids, truth.start), partial(_objection, fact))
+        asked = Asked(
+            f"fact {fact.id!r}",
+            Example(truth.ids, truth.start),
+            partial(_objection, fact.answer, partial(_holds, fact.entity)),
+        )
         answers.append(_alternate(model, tokenizer, asked, generator, found)[1])
     return replace(found, answers=tuple(answers))
 
@@ -76,7 +80,7 @@ def other_answers(model: Any, tokenizer: Any, lessons: Sequence[Example], seed: 
     for place, (lesson, answer) in enumerate(zip(lessons, answers, strict=True)):
         few = max(len(lessons) * RARE, min((said[word] for word in added[place]), default=0))
         own = frozenset(word for word in added[place] if said[word] <= few)
-        asked = Asked(f"lesson {place}", lesson, partial(_tells, answer, own))
+        asked = Asked(f"lesson {place}", lesson, partial(_objection, answer, partial(_shares, own)))
         ids, _ = _alternate(model, tokenizer, asked, generator, found)
         others.append(answered(lesson, Example((*ids, lesson.ids[-1]), 0)))
     return others
@@ -112,20 +116,20 @@ def _alternate(
     )
 
 
-def _objection(fact: Fact, text: str) -> str | None:
-    """Why a sample is no alternate answer to a fact, or None."""
-    said = _plain(text)
-    if not said or said == _plain(fact.answer):
-        return "truth" if said else "empty"
-    return "entity" if _plain(fact.entity) in said else None
-
-
-def _tells(answer: str, own: frozenset[str], text: str) -> str | None:
-    """Why a sample is no alternate to a lesson's answer, or None. `own`: words that tell the answer."""
+def _objection(answer: str, tells: Callable[[str], bool], text: str) -> str | None:
+    """Why a sample is no alternate to an answer, or None. `tells`: whether a text tells what is to be forgotten."""
     said = _plain(text)
     if not said or said == _plain(answer):
         return "truth" if said else "empty"
-    return None if own.isdisjoint(_words(text)) else "entity"
+    return "entity" if tells(text) else None
+
+
+def _holds(entity: str, text: str) -> bool:
+    return _plain(entity) in _plain(text)
+
+
+def _shares(words: frozenset[str], text: str) -> bool:
+    return not words.isdisjoint(_words(text))
 
 
 def _words(text: str) -> frozenset[str]:

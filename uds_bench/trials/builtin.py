@@ -17,6 +17,7 @@ SETTINGS: dict[str, Any] = {"lr": 1e-3, "epochs": 5, "batch_size": 16}
 """For all of them, as the zoo's candidates have where nothing else is said; what is a method's own is as published."""
 STEERED = 3.0
 """RMU's scale: about the length of the states of the shipped models."""
+# Claims that ask whether what is to be kept is there, what is left of what was forgotten, and where it was written.
 KEEPING = ("association.retained", "depth.spared", "localization.retained")
 DEEP = ("depth.score", "depth.hidden")
 WHERE = ("localization.auc", "localization.elsewhere")
@@ -40,6 +41,7 @@ def _expected(name: MethodName) -> dict[str, str]:
 
 
 def _keeps(name: MethodName) -> bool:
+    """Whether it has a term for what is to be kept."""
     return METHODS[name].settings != ("gamma",)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, State
 from uds_bench.audits.lmlm.claims import GIVEN_SHARE, SILENT_SHARE
@@ -23,9 +23,10 @@ WAYS: tuple[Way, ...] = get_args(Way)
 """How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
 is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
 MANY, LISTED = 5, 0.1
-"""Objects that a reply may name, and how often it may name more: who guesses names one or a few."""
+"""Objects that a reply may name, and of which share of facts it may name more: who guesses names one or a few."""
 AFTER = "after deletion, though it was not read"
 ByWay = Callable[..., Mapping[Any, Rate]]
+K = TypeVar("K")
 Worst = tuple[str, Rate]
 """By what the most leaks, in words, and how much."""
 
@@ -182,6 +183,25 @@ class Leakage:
             f"by {way} {AFTER}": one for way, one in sorted(found, key=lambda one: _least(one[1])) if way != "exact"
         }
 
+    @cached_property
+    def listing(self) -> float:
+        """Share of facts about which some reply names more than `MANY` objects of the relation, under any fallback: 0
+        to 1, NaN without a prompt. Which is true such a reply may tell by any sign, and of signs there is no end."""
+        lists: dict[str, bool] = {}
+        for one in (one for rows in self._under for one in rows):
+            known = lists.get(one.unit.cluster, False)
+            lists[one.unit.cluster] = known or any(one.names_in(state) > MANY for state in HEARD)
+        return mean(lists.values())
+
+    def lists_too_much(self, found: Rate, bound: float) -> bool:
+        """Whether what a reader finds is not clearly above its bound, of replies that name too much to be cleared.
+
+        Args:
+            found: What is told, with its interval.
+            bound: What that is held against, 0 to 1.
+        """
+        return not found.interval.low > bound and not self.listing <= LISTED
+
     def luck(self, state: State, under: int) -> Luck:
         """What is said by luck, of all prompts that count."""
         if (state, under) not in self._luck:
@@ -205,9 +225,9 @@ def worst_part(parts: Mapping[str, Leakage], bound: float = math.inf) -> tuple[s
         >>> worst_part({"base": Leakage([])})[:2]
         ('base', 'by contains with lookups forbidden')
     """
-    found = [(name, *part.worst(bound)) for name, part in parts.items()]
-    clear = [one for one in found if one[2].interval.low > bound]
-    return max(clear, key=lambda one: _least(one[2])) if clear else max(found, key=lambda one: _reach(one[2]))
+    found = {(name, how): rate for name, part in parts.items() for how, rate in [part.worst(bound)]}
+    (name, how), rate = _clearest(found, bound) or max(found.items(), key=lambda one: _reach(one[1]))
+    return name, how, rate
 
 
 def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
@@ -242,44 +262,19 @@ def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> boo
     return silent(judged, "self_completed") > SILENT_SHARE and not found.interval.low > bound
 
 
-def listing(judged: Sequence[JudgedPrompt]) -> float:
-    """Share of prompts at which some reply names more than `MANY` objects of the relation.
-
-    Which of them is true such a reply may tell by any sign, and of signs there is no end.
-
-    Args:
-        judged: The prompts, [prompts].
-
-    Returns:
-        0 to 1, lower tells more; NaN without a prompt.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> named = lambda number: SimpleNamespace(names_in=lambda state: number)
-        >>> listing([named(3), named(30)])
-        0.5
-    """
-    return mean(any(one.names_in(state) > MANY for state in HEARD) for one in judged)
-
-
-def too_listing(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> bool:
-    """Whether what a reader finds is not clearly above its bound, of replies that name too much to be cleared.
-
-    Args:
-        judged: The prompts, [prompts].
-        found: What is told, with its interval.
-        bound: What that is held against, 0 to 1.
-    """
-    return not found.interval.low > bound and listing(judged) > LISTED
-
-
 def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate], bound: float) -> Worst:
     """What lies clearest above the bound; else what reaches highest, or of what is said after deletion the clearest,
     where that is clearly more."""
-    if clear := [one for one in (*found.items(), *after.items()) if one[1].interval.low > bound]:
-        return max(clear, key=lambda one: _least(one[1]))
+    if clear := _clearest({**found, **after}, bound):
+        return clear
     highest, clearest = (max(of.items(), key=lambda one: by(one[1])) for of, by in ((found, _reach), (after, _least)))
     return clearest if clearest[1].interval.low > highest[1].interval.high else highest
+
+
+def _clearest(found: Mapping[K, Rate], bound: float) -> tuple[K, Rate] | None:
+    """What lies clearest above a bound, if anything does."""
+    above = (one for one in found.items() if one[1].interval.low > bound)
+    return max(above, key=lambda one: one[1].interval.low, default=None)
 
 
 def _reach(found: Rate) -> float:

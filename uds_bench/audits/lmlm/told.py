@@ -7,8 +7,9 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
-from uds_bench.facts.letters import REMEMBERED, reading, rendered, spelling, unmarked
+from uds_bench.facts.letters import REMEMBERED, reading, spelling, unmarked
 from uds_bench.facts.name_matching import bare, spans, tells, tokens
+from uds_bench.facts.shown import rendered
 
 TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
