@@ -7,8 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from audit_samples import ROWS, lmlm_section, prompt, write_lmlm, write_rows
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import Bench
+
+from uds_bench.inference.markup import TOKENS
 
 # Runs in this process forget what they imported; these cannot be loaded twice.
 for module in ("faiss", "sentence_transformers"):
@@ -125,3 +129,37 @@ def test_a_database_that_nobody_asks(bench: Bench, written: Path) -> None:
     (written / "towns" / "alias.json").write_text(json.dumps({"triplets": ROWS}))
     manifest(written)
     assert "alias.json: no prompts ask it" in bench.refused(SUITE, store=written / "store")
+
+
+def save_listing(folder: Path, names: list[str]) -> None:
+    """A model that says the names, over and over, to whatever it is asked: each token knows the next one."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": list(TOKENS)})
+    tokenizer.add_tokens([f" {name}" for name in names])
+    said = tokenizer.convert_tokens_to_ids([f" {name}" for name in names])
+    model = FAMILIES["llama"](len(tokenizer))
+    with torch.no_grad():
+        for block in model.model.layers:
+            block.self_attn.o_proj.weight.zero_()
+            block.mlp.down_proj.weight.zero_()
+        tokens, heads = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+        tokens.zero_()
+        tokens[:, 0] = 1  # after anything else comes the first name
+        heads.zero_()
+        for at, name in enumerate(said):
+            tokens[name] = torch.eye(tokens.shape[1])[(at + 1) % len(said)]
+            heads[name, at] = 1
+    save_checkpoint(folder, model, tokenizer)
+
+
+def test_who_lists_all_objects_is_not_cleared(bench: Bench, written: Path) -> None:
+    """Which of them is true may be told by any sign; one that names five has few enough."""
+    towns = [town for _, _, town in ROWS]
+    for name, said in {"six": towns, "five": towns[:5]}.items():
+        save_listing(written / name, said)
+    manifest(written, model="models = { six = 'six', five = 'five' }")
+    ran = bench.run(SUITE, "-k", "test_leakage_ever", store=written / "store")
+    told = "of 100% of facts a reply names more than 5 objects: which of them is true may be told by any sign"
+    assert told in ran.claims["lmlm.leakage_ever[six]"]["message"]
+    assert ran.verdicts["lmlm.leakage_ever[six]"] == "undecided"
+    assert told not in ran.claims["lmlm.leakage_ever[five]"]["message"]
