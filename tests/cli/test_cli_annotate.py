@@ -28,6 +28,7 @@ def test_what_is_left_out_is_listed_filled_in_and_given_back(command: Command, s
     assert f"1 of 3 annotated, written to {out}" in result.stdout
     assert "2 clusters of 3 rows, by the person whom they name: Mira Solheim (1), Idris Kamau (2)" in result.stdout
     assert "clusters to be forgotten: 1; fewer than 5 decide nothing" in result.stderr
+    assert "clusters to be kept (key split: retain): 0; fewer than 5 decide nothing" in result.stderr
     assert "not annotated: questions/0001: 'Is Idris Kamau an author?'" in result.stderr
     assert "doubtful: questions/0002: 'Yes': 'Does Idris Kamau sing?'" in result.stderr
     assert "give entities by --corrections" in result.stderr

@@ -1,6 +1,7 @@
 """`uds-bench plan`: what is stored, missing, not built or unusable, without a model being loaded."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,14 @@ def test_thresholds_are_told_before_a_run(
     assert (
         "depth.score is looser than the default, and needs a waiver" in command("plan", "--manifest", manifest).stdout
     )
+
+
+def test_an_expectation_of_nobody_is_told_before_a_run(refused: Refused, saved_release: Path, tmp_path: Path) -> None:
+    asked = shutil.copytree(saved_release, tmp_path / "release") / "uds.toml"
+    expected = "'depth.score[npoo]' = { verdict = 'fail', reason = 'it is shallow' }"
+    asked.write_text(f"{asked.read_text()}\n[expect]\n{expected}\n")
+    told = refused("plan", "--gate", "--manifest", asked)
+    assert "[expect] entry 'depth.score[npoo]' matches no claim: did you mean 'depth.score[npo]'" in told
 
 
 def test_a_manifest_that_asks_for_nothing_is_no_gate(refused: Refused, tmp_path: Path) -> None:

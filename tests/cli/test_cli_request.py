@@ -69,9 +69,9 @@ def test_a_request_is_added_and_listed_without_its_name(command: Command, tmp_pa
     [
         (("--id", "r2", *PHONE[:2]), "request 'r2': 1 --sentence and 0 --value: give each sentence its value"),
         (("--id", "r2"), "request 'r2': 0 --sentence and 0 --value"),
-        (("--id", "r2", *PHONE[:3], ""), "request 'r2', fact 1: key 'value' has no letter and no digit"),
-        (("--id", "r1", *PHONE), "request 'r1': key 'id' is 'r1' as in"),
-        (("--id", "r2", *PHONE, "--date", "soon"), "request 'r2': key 'date' is 'soon': write a day as 2026-01-31"),
+        (("--id", "r2", *PHONE[:3], ""), "the new request, fact 1: key 'value' has no letter and no digit"),
+        (("--id", "r1", *PHONE), "the new request: key 'id' is 'r1' as in"),
+        (("--id", "r2", *PHONE, "--date", "soon"), "the new request: request 'r2': key 'date' is 'soon': write a day"),
         (("--id", "r2", *PHONE, *PHONE, "--phrasing", "x"), "--phrasing: is of one fact, and there are 2"),
         (("--id", "r2", "--sentence", "我的电话PROTECTED", *PHONE[2:]), "a sentence has the person's name 0 times"),
     ],

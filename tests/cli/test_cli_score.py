@@ -113,8 +113,9 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--attacks", "nf4"), "--attacks: there is no 'nf4': choose from none"),
-        (("--attacks", "none,relearn"), "--attacks: there is no 'relearn': choose from none"),
+        (("--attacks", "nf4"), "--attacks: nf4 is not in the manifest: add nf4 = {} under [attacks]"),
+        (("--attacks", "none, relearn"), "--attacks: relearn is not in the manifest: add relearn = {} under [attacks]"),
+        (("--attacks", "nf5"), "--attacks: there is no 'nf5': choose from none"),
         (("--metrics", "uds,udz"), "--metrics: there is no 'udz': did you mean 'uds'?"),
         (("--metrics", ","), "--metrics: ',' holds no name"),
         (("--checkpoints", "nopo"), "--checkpoints: there is no 'nopo': did you mean 'npo'?"),

@@ -105,7 +105,7 @@ def test_two_requests_with_one_id_are_one_line_and_nothing_is_written(tmp_path: 
     add_request(path, REQUEST, embedded())
     add_request(path, {**REQUEST, "id": "r2"}, embedded())
     before = path.read_text()
-    told = f"request 'r1': key 'id' is 'r1' as in {path}, line 1: give every request an id of its own"
+    told = f"the new request: key 'id' is 'r1' as in {path}, line 1: give every request an id of its own"
     assert refusal(add_request, path, REQUEST, embedded()) == told
     assert refusal(read_requests, write(tmp_path, REQUEST, REQUEST), embedded()).startswith(
         f"{path}, line 2: key 'id' is 'r1'"

@@ -37,11 +37,12 @@ def test_each_part_of_a_record_comes_from_its_own_place() -> None:
     found = settled(DECISION, HELD)
     assert (found.id, found.subject, found.kind, found.statement) == ("depth.made", None, "threshold", "it is so")
     assert (found.observed, found.shortfall, found.unit) == (0.7, 0.125, "people")
-    assert vars(found.bound) == {"relation": ">=", "value": 0.5, "origin": "ours", "needs": "half, 0.5"}
+    assert vars(found.bound) == {"relation": "", "value": 0.5, "origin": "ours", "needs": "half, 0.5"}
     assert (found.node, found.reproduce, found.provenance) == ("a_test", "pytest a_test", {"facts": "abc"})
     assert (found.evidence, found.controls, found.interval) == ("a paper", (HELD,), INTERVAL)
     plain = ClaimSpec("depth.made", "threshold", "it is so", ">=", 0.5, "ours")
     assert settled(DECISION, spec=plain).evidence == "the run"
+    assert vars(settled(DECISION, spec=plain).bound) == {"relation": ">=", "value": 0.5, "origin": "ours", "needs": ""}
 
 
 def test_of_what_was_not_the_case_nothing_is_said() -> None:

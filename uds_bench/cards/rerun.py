@@ -79,7 +79,7 @@ def _loosened(one: ClaimRecord, manifest: Manifest) -> str:
     value, sign = one.bound.value, 1 if spec.relation.startswith(">") else -1
     given = manifest.thresholds.get(one.name, manifest.thresholds.get(one.id, spec.bound))
     known = sign * max(sign * given, sign * spec.bound)  # what a waiver loosens does not pass, it is waived
-    if value is None or one.bound.relation != spec.relation:
+    if value is None or one.bound.relation != spec.read_by:
         return f"needs {one.needs or 'nothing'}, and the claim needs {spec.relation} {spec.bound:g}"
     if sign * (value - known) >= 0:
         return ""

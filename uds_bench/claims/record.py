@@ -146,7 +146,7 @@ class ClaimRecord:
             return self.bound.needs
         if self.kind == "identity":
             return f"equal within {value:g}" if value else "exactly equal"
-        return f"within ±{value:g} of 0" if self.kind == "equivalence" else f"{self.bound.relation} {value:g}"
+        return f"within ±{value:g} of 0" if self.kind == "equivalence" else f"{self.bound.relation} {value:.4g}"
 
     @property
     def cells(self) -> tuple[str, str, str]:

@@ -113,7 +113,7 @@ class Rules:
             observed=decision.observed,
             interval=decision.interval,
             unit=spec.unit,
-            bound=Bound(spec.relation, spec.bound, spec.origin, spec.needs.format(spec.bound)),
+            bound=Bound(spec.read_by, spec.bound, spec.origin, spec.needs.format(spec.bound)),
             shortfall=decision.shortfall,
             evidence=spec.evidence or self.evidence,
             controls=tuple(controls),

@@ -41,6 +41,11 @@ class ClaimSpec:
         return self.id.partition(".")[0]
 
     @property
+    def read_by(self) -> str:
+        """The relation by which its bound is read; none where words say it."""
+        return "" if self.needs else self.relation
+
+    @property
     def needs_control(self) -> bool:
         """Whether it passes beside a control alone; a golden is held against what was recorded."""
         return bool(self.must_fail) and self.kind != "golden"

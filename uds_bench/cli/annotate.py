@@ -14,9 +14,11 @@ from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
-    from uds_bench.facts import FactSet, Unannotated
+    from uds_bench.facts import FactSet, Split, Unannotated
 
 EXAMPLE = "uds-bench annotate questions.jsonl --out facts.jsonl --failed failed.jsonl"
+ASKED: dict[Split, str] = {"forget": "to be forgotten", "retain": "to be kept (key split: retain)"}
+"""What depth asks about, by split."""
 SHOWN = 20
 """Items that the terminal lists; `--failed` has all."""
 
@@ -69,9 +71,9 @@ def annotate_to(
     facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful, typer.echo)
     if facts:
         typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
-        people = len(facts.split("forget").clusters)
-        if people < FEWEST:
-            typer.echo(f"clusters to be forgotten: {people}; fewer than {FEWEST} decide nothing", err=True)
+        for split, asked in ASKED.items():
+            if (people := len(facts.split(split).clusters)) < FEWEST:
+                typer.echo(f"clusters {asked}: {people}; fewer than {FEWEST} decide nothing", err=True)
     lines = list(doubts(facts))
     for line in lines[:SHOWN]:
         typer.echo(line, err=True)

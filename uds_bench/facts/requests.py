@@ -56,7 +56,7 @@ def add_request(path: Path, row: Mapping[str, Any], properties: Mapping[str, Pro
     if text.lstrip().startswith("["):
         raise FactError(f"{path}: is one list; write its requests one a line, so that one can be added")
     known = read_records(path) if text.strip() else []
-    _distinct([*known, Record(f"request {row.get('id')!r}", dict(row))], properties)
+    _distinct([*known, Record("the new request", dict(row))], properties)
     lines = text if not text or text.endswith("\n") else f"{text}\n"
     write_atomic(path, f"{lines}{json.dumps(row, ensure_ascii=False)}\n".encode())
 

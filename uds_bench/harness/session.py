@@ -71,11 +71,14 @@ class RunSession:
         chosen = [item for item in items if decides_claim(item)]
         self.found.planned = {item.nodeid: claim_of(item) for item in chosen}
         self.found.deselected = len(before) - len(chosen)
-        if not chosen or self.config.option.collectonly:
+        only_listed = self.config.option.collectonly
+        if not chosen or only_listed:
             self.found.planned = {}
+        if not chosen:
             return
         try:
-            self.run.prepare(chosen)
+            if not only_listed:
+                self.run.prepare(chosen)
             if unmatched := self.unmatched():
                 raise ConfigurationError(*unmatched)
         except UdsError as error:

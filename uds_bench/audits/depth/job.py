@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.depth.audit import NAME, read
-from uds_bench.audits.depth.section import PROMPTS, Depth
+from uds_bench.audits.depth.section import PROMPTS, Attacks, Depth
 from uds_bench.audits.score_job import Job
 from uds_bench.console.options import chosen
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, Split
 from uds_bench.manifest.manifest import Manifest
 from uds_bench.metrics import METRICS
@@ -26,6 +27,9 @@ def read_job(
     asked = chosen(metrics, METRICS, "--metrics")
     left_out = {} if metrics else {name: why for name in asked if (why := _lacking(METRICS[name].splits, facts))}
     known, specs = section.chosen_attacks(facts), section.checkpoints()
+    for name in map(str.strip, attacks.split(",")):
+        if name in Attacks.model_fields and name not in known:
+            raise ConfigurationError(f"--attacks: {name} is not in the manifest: add {name} = {{}} under [attacks]")
     wanted = [
         (METRICS[name], variant, attack)
         for attack in chosen(attacks, (NONE, *known), "--attacks")
