@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
 from small_runs import DEPTH, Bench
+
+from uds_bench.claims.rules import IS_PASSED
 
 METHOD = """
 def forget(model, tokenizer, forget, retain, seed):
@@ -45,14 +48,30 @@ def test_a_model_that_forgot_nothing_fails_by_every_seed(bench: Bench) -> None:
 
 
 @pytest.mark.slow
+def test_what_it_is_not_meant_to_pass_is_declared_and_no_excuse_for_a_pass(bench: Bench) -> None:
+    excused = {"depth.score": "it does nothing", "depth.spared": "nor here", "bypass.verdict": "of an audit not tried"}
+    (bench.folder / "ours.py").write_text(f"{METHOD}\nforget.expected_failures = {excused}\n")
+    ran = bench.run(DEPTH, "--uds-method", "ours:forget")
+    flags = {name: claim["flag"] for name, claim in ran.claims.items()}
+    assert {flags[f"depth.score[seed{seed}]"] for seed in (0, 1)} == {"declared"}
+    assert {flags[f"depth.spared[seed{seed}]"] for seed in (0, 1)} == {None}
+    assert f"depth.spared {IS_PASSED}" in ran.report["summary"]["problems"]
+    assert not any(IS_PASSED in one for one in ran.report["summary"]["problems"] if "spared" not in one)
+
+
+@pytest.mark.slow
 def test_beside_a_manifest_it_makes_the_run_red_and_no_candidate(bench: Bench) -> None:
     (bench.folder / "ours.py").write_text(METHOD)
     ran = bench.run(DEPTH, "--uds-method", "ours:forget", manifest=bench.manifest({"good": bench.models / "retain3"}))
     assert ran.code == 1, ran.text
     assert ran.verdicts["depth.score[good]"] == "pass"
-    summary = ran.report["summary"]
+    summary, told = ran.report["summary"], {one["id"]: one for one in ran.report["of_method"]}
     assert (summary["problems"], summary["ok"]) == ([], False)
-    missed = "ours:forget does not clear depth.score (seeds: 2 fail): mean "
-    assert any(one.startswith(missed) for one in summary["method_misses"]), summary["method_misses"]
-    assert any("ours:forget crashed (ValueError: no luck): depth, seed 2" in one for one in summary["method_misses"])
-    assert f"error: {missed}" in ran.text
+    assert summary["planned"] == len(ran.verdicts), "no claim of the run is about the method"
+    assert (told["depth.score"]["subject"], told["depth.score"]["verdict"]) == ("method ours:forget", "fail")
+    assert told["depth.score"]["message"].startswith("depth.score [method ours:forget]: seeds: 2 fail; mean ")
+    assert told["depth.spared"]["verdict"] == "pass"
+    assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in summary["method_problems"][0]
+    assert f"FAIL: {told['depth.score']['message']}\n" in ran.text
+    assert re.search(r"^method ours:forget +\d+ FAIL, ", ran.text, re.MULTILINE)
+    assert re.search(r"do not release method ours:forget.*; what was asked holds for good\.$", ran.text, re.MULTILINE)

@@ -83,3 +83,15 @@ def test_a_golden_that_differs_is_told_first_and_a_claim_that_is_only_one_says_i
     for found in (settled(DECISION, spec=alone, goldens=golden), declared):
         assert found.cause is Cause.DRIFTED
         assert "came out pass" not in found.message
+
+
+def test_what_a_method_need_not_pass_is_declared_of_what_it_makes_alone() -> None:
+    excused = {"excused": {"depth.made": "it edits one block"}}
+    for bad in (FAILED, FEW):
+        found = settled(bad, HELD, subject="seed0", **excused)
+        assert (found.verdict, found.flag, found.is_good) == (bad.verdict, Flag.DECLARED, True)
+        assert found.message.endswith("; not meant to pass: it edits one block")
+        assert found.expected == {"reason": "it edits one block"}
+    assert settled(DECISION, HELD, subject="seed0", **excused).flag is None, "a pass needs no excuse"
+    assert not settled(FAILED, HELD, **excused).is_good, "what it rests on is no model of the method's"
+    assert not settled(FAILED, HELD, subject="seed0", excused={"depth.other": "it does"}).is_good

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.claims.record import ClaimRecord
+from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Example, pad
 from uds_bench.scoring.engine import failure
@@ -27,7 +27,7 @@ from uds_bench.trials.card import method_card
 from uds_bench.trials.check import check_method
 from uds_bench.trials.method import Lessons, UserMethod
 from uds_bench.trials.trial import lesson
-from uds_bench.verdicts import Verdict
+from uds_bench.verdicts import Cause, Flag, Verdict
 from uds_bench.zoo import specimens
 
 BED = "bypass"
@@ -272,6 +272,21 @@ def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path
         check_method("npo", expected={"depth.scor": "no reason"})
 
 
+def test_a_run_shows_its_rows_as_claims_over_seeds(tmp_path: Path) -> None:
+    """With what most seeds that are undecided lack; where one is red for good no seed's cause is told."""
+    few, bound = Cause.UNITS, Bound(">=", 0.5)
+    one = ClaimRecord("a.b", "seed0", "threshold", Verdict.UNDECIDED, "", few, observed=0.2, bound=bound)
+    seeds = [one, replace(one, cause=Cause.CONTROL, observed=0.3), replace(one, cause=Cause.CONTROL, observed=0.4)]
+    found = tried_on("idle", tmp_path)
+    (record,) = method_card(found, seeds).records
+    assert (record.subject, record.cause, record.unit) == (f"method {found.method.name}", Cause.CONTROL, "seeds")
+    assert record.message.endswith(": seeds: 3 undecided; mean 0.3, needs >= 0.5")
+    assert record.interval is not None
+    assert (record.interval.units, round(record.interval.low, 3)) == (3, 0.052)
+    (red,) = method_card(found, [*seeds, replace(one, verdict=Verdict.FAIL, cause=None)]).records
+    assert (red.verdict, red.cause) == (Verdict.FAIL, None)
+
+
 def test_a_method_says_itself_what_it_is_not_meant_to_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     why = {f"{BED}.b": "it refuses", "depth.score": "not tried there"}
     monkeypatch.setattr(tried.idle, "expected_failures", why, raising=False)
@@ -280,6 +295,10 @@ def test_a_method_says_itself_what_it_is_not_meant_to_pass(tmp_path: Path, monke
     card = method_card(found, [passed, missed])
     assert card.ok
     assert [row.expected for row in card.rows] == ["", "it refuses"]
+    assert card.records[1].message.endswith(
+        f"[method {found.method.name}]: seeds: 1 fail; not meant to pass: it refuses"
+    )
+    assert [one.flag for one in card.records] == [None, Flag.DECLARED]
     assert method_card(found, [passed]).problems == (
         f"{BED}.b is expected not to pass, and passes or was not judged: take it out",
     )

@@ -15,6 +15,9 @@ from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
 """A verdict, why it is undecided, what was known of it beforehand, and the text."""
+NOT_MEANT = "not meant to pass"
+IS_PASSED = "is expected not to pass, and passes or was not judged: take it out"
+"""Of a claim that a method need not pass: what is expected is no excuse for whatever comes."""
 
 
 @dataclass
@@ -26,6 +29,7 @@ class Rules:
 
     `specimens`: by claim[subject] the verdict that a shipped model must come to. `laboratory`: models are trained by
     the run itself, so that identities gate, and controls that come out wrong; every other kind of claim is a result.
+    `excused`: by claim why what a method makes need not pass it.
     """
 
     claims: Mapping[str, ClaimSpec]
@@ -38,6 +42,7 @@ class Rules:
     reproduce: Callable[[str], str]
     specimens: Mapping[str, str] = field(default_factory=dict)
     laboratory: bool = False
+    excused: Mapping[str, str] = field(default_factory=dict)
 
     def in_force(self, spec: ClaimSpec, subject: str | None) -> ClaimSpec:
         """The claim with the bound that the manifest gives it.
@@ -90,6 +95,10 @@ class Rules:
             if decision.verdict is not Verdict.NOT_APPLICABLE and golden["status"] in ("stale", "differs"):
                 settled = self._beside_golden(spec, decision, settled, golden)
         verdict, cause, flag, text = settled
+        expected = self._expectation(name)
+        if flag is None and verdict in (Verdict.FAIL, Verdict.UNDECIDED) and subject and spec.id in self.excused:
+            flag, expected = Flag.DECLARED, {"reason": self.excused[spec.id]}
+            text = f"{text}; {NOT_MEANT}: {self.excused[spec.id]}"
         waiver = self.waivers.match(name) or self.waivers.match(spec.id)
         # A waiver with a threshold has loosened the bound already and forgives nothing beyond it.
         forgives = waiver is not None and waiver.waives and waiver.claim == name
@@ -119,7 +128,7 @@ class Rules:
             controls=tuple(controls),
             golden=golden,
             specimen=self.specimens.get(name),
-            expected=self._expectation(name),
+            expected=expected,
             advice=_advice(verdict, cause, flag, spec, decision),
             waiver={"reason": waiver.reason, "expires": str(waiver.expires)} if used and waiver else {},
             reproduce=self.reproduce(node),

@@ -43,7 +43,7 @@ class FactTable(ReportTable):
 class RunSummary(ReportTable):
     """`counts`: claims by status; they add up to those planned.
 
-    `problems` make the run red whatever the claims say, and so do `method_misses`, of one that was tried beside the
+    `problems` make the run red whatever the claims say, and so do `method_problems`, of one that was tried beside the
     manifest, which is about no candidate. `whole`: whether no claim of the files that were run was left
     out, by name or by an option.
     """
@@ -51,7 +51,7 @@ class RunSummary(ReportTable):
     planned: int = Field(ge=0)
     counts: dict[str, int]
     problems: list[str]
-    method_misses: list[str] = Field(default_factory=list)
+    method_problems: list[str] = Field(default_factory=list)
     notes: list[str]
     ok: bool
     whole: bool = False
@@ -60,6 +60,7 @@ class RunSummary(ReportTable):
 class RunReport(BaseModel):
     """Scores are as `uds-bench score` writes them.
 
+    `of_method`: claims over the seeds of a method that was tried beside the manifest, about no candidate.
     Further keys are what audits say beside their claims: by the model of each, or as found if it is not installed.
     `table`: the file that holds scores fact by fact, with interval, notes and provenance, which the JSON then lacks.
     `wordings`: by fact, its question and entity.
@@ -80,6 +81,7 @@ class RunReport(BaseModel):
     summary: RunSummary
     loads: dict[str, int]
     claims: tuple[ClaimRecord, ...]
+    of_method: tuple[ClaimRecord, ...] = ()
     scores: tuple[Score, ...]
     wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
     table: FactTable | None = None

@@ -71,7 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         found = run_session_of(config).found
         if tried is not None:
-            found.problems, found.method_misses, found.remarks = tried.problems, tried.method_misses, tried.remarks
+            found.problems, found.remarks = tried.problems, tried.remarks
+            found.method_problems, found.of_method = tried.method_problems, tried.of_method
 
 
 @pytest.hookimpl(trylast=True)
@@ -97,7 +98,7 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
 
     from uds_bench.harness.result import RunResult
-    from uds_bench.trials.beds import beds, try_method
+    from uds_bench.trials.beds import beds, require_claims, try_method
     from uds_bench.trials.check import check_method, methods_home
 
     config.option.uds_method = None  # workers have the options of the process above them
@@ -109,10 +110,13 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
         given = {"--uds-device": settings.device, "--uds-batch-size": settings.batch_size}
         options = [word for option in given.items() if option[1] for word in option]
         card = check_method(settings.method, audits, store=settings.store, tell=tell, options=options)
-        told = [*card.problems, *card.missed] or ([] if card.ok else [card.sentence])
-        remarks = [*card.remarks, card.sentence] if card.ok else [*card.remarks]
-        return settings.manifest, RunResult(method_misses=told, remarks=remarks)
+        wrong = [*card.problems] or ([] if card.ok or card.missed else [card.sentence])
+        return settings.manifest, RunResult(
+            method_problems=wrong, of_method=card.records, remarks=[*card.remarks, card.sentence]
+        )
+    require_claims(method.expected)
     trials = try_method(method, methods_home(), audits, tell)
+    config.option.uds_excused = trials.excused
     config.option.uds_manifest = str(trials.manifest)
     return trials.manifest, RunResult(problems=trials.problems, remarks=trials.remarks)
 

@@ -20,8 +20,9 @@ NEVER_RUN = "was never run"
 class RunResult:
     """Keyed by the test's node id: `planned` claims as (claim, subject), and the `records` of those that ran.
 
-    `problems` make the run red whatever the claims say; so do `method_misses`, of a method that is tried beside a
-    manifest, which are about no candidate; `remarks` only tell. `loads`: how often each checkpoint was loaded, over all
+    `problems` make the run red whatever the claims say. Of a method that is tried beside a manifest, `of_method` are
+    claims over its seeds, and `method_problems` what makes it red besides: both are about no candidate. `remarks` only
+    tell. `loads`: how often each checkpoint was loaded, over all
     processes. `deselected`: claims that were collected and then left out on request.
     `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
     nothing. `of_gate`: how many claims of the default were judged, and how many it has. `written`: by what it is, what
@@ -32,7 +33,8 @@ class RunResult:
     planned: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     records: dict[str, ClaimRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    method_misses: list[str] = field(default_factory=list)
+    method_problems: list[str] = field(default_factory=list)
+    of_method: list[ClaimRecord] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     loads: Counter[str] = field(default_factory=Counter)
     scores: list[Score] = field(default_factory=list)
@@ -49,15 +51,21 @@ class RunResult:
         return count(self.records.values())
 
     @property
+    def told(self) -> list[ClaimRecord]:
+        """The claims that a reader is shown: of candidates, of what those rest on, and of a method."""
+        return [*self.records.values(), *self.of_method]
+
+    @property
     def is_green(self) -> bool:
         """Whether every planned claim is there and good, without a problem."""
         adds_up = sum(self.counts.values()) == len(self.planned)
-        return adds_up and not self.reasons and is_good(self.records.values())
+        held = all(record.is_good for record in self.of_method)
+        return adds_up and held and not self.reasons and is_good(self.records.values())
 
     @property
     def reasons(self) -> list[str]:
         """What makes the run red whatever the claims say."""
-        return [*self.problems, *self.method_misses]
+        return [*self.problems, *self.method_problems]
 
     def check_sum(self) -> None:
         """A sum that does not add up is a problem of its own."""

@@ -224,6 +224,7 @@ class Run:
             reproduce=self.command,
             specimens=self.manifest.known_verdicts,
             laboratory=self.is_embedded and not self.is_gate,
+            excused=getattr(self.config.option, "uds_excused", {}),
         )
 
     def command(self, node: str) -> str:

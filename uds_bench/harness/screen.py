@@ -129,14 +129,14 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
     """About 200 characters at most. `instead`: models that take the place of the shipped ones, in words. `exit_code`:
     of the whole run, with the tests in it that decide no claim."""
     who = f"uds_bench: {instead}: " if instead else "uds_bench: "
-    records = list(found.records.values())
+    records = found.told
     if found.is_green and exit_code == 0:
         left = [f"{found.deselected} left out"] if found.deselected else []
         judged, whole = found.of_gate or (0, 0)
         left += [f"{judged} of the default's {whole} claims judged"] if judged < whole else []
         return f"{who}{'; '.join([*(_embedded(records) if is_embedded else _user(records)), *left])}."
     failed, undecided = (_of(records, verdict) for verdict in (Verdict.FAIL, Verdict.UNDECIDED))
-    out_of = f" of {len(found.planned)} claims"
+    out_of = f" of {len(found.planned) + len(found.of_method)} claims"
     told = [f"{len(failed)}{out_of} failed ({_names(failed)})"] if failed else []
     if undecided:
         of, named = ("", "") if failed else (out_of, f"{_names(undecided)}; ")
@@ -149,12 +149,12 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
 def _release(found: RunResult) -> str:
     """Which candidates are not to be released: all, where what their claims rest on does not hold."""
     of: dict[str, list[ClaimRecord]] = {}
-    for record in found.records.values():
+    for record in found.told:
         of.setdefault(record.subject or "", []).append(record)
     if found.problems or not all(record.is_good for record in of.pop("", [])):
         return "do not release"
     passed = [name for name, records in of.items() if is_good(records)]
-    stopped = [name for name in of if name not in passed] + ["what the method makes"] * bool(found.method_misses)
+    stopped = [name for name in of if name not in passed] + ["what the method makes"] * bool(found.method_problems)
     held = f"; what was asked holds for {_some(passed)}" if passed else ""
     return "do not release" + (f" {_some(stopped)}" if stopped else "") + held
 

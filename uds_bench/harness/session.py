@@ -9,6 +9,7 @@ import pytest
 from _pytest.junitxml import xml_key
 
 from uds_bench.claims.record import ClaimRecord, decides_something
+from uds_bench.claims.rules import IS_PASSED
 from uds_bench.errors import (
     MESSAGE_LENGTH,
     CheckpointError,
@@ -22,7 +23,7 @@ from uds_bench.harness.fixtures import CLAIM, LACKS
 from uds_bench.harness.items import claim_of, decides_claim, select
 from uds_bench.harness.report import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
-from uds_bench.verdicts import Cause
+from uds_bench.verdicts import Cause, Flag
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -50,7 +51,8 @@ class RunSession:
             return
         for remark in self.found.remarks:
             junit.add_global_property("uds_remark", remark)
-        for number, problem in enumerate(self.found.reasons, 1):
+        missed = [record.message for record in self.found.of_method if not record.is_good]
+        for number, problem in enumerate([*self.found.reasons, *missed], 1):
             name = f"uds_bench::method::problem{number}"
             junit.pytest_runtest_logreport(pytest.TestReport(name, (name, None, name), {}, "failed", problem, "call"))
 
@@ -198,6 +200,10 @@ class RunSession:
             why = dict.fromkeys(record.message.partition(": ")[2] for record in self.found.records.values())
             told = "no claim was decided: none of the selected ones applies to this manifest"
             self.found.problems.append(f"{told} ({'; '.join(why)})")
+        for claim in self.run.rules.excused:
+            own = [record for record in self.found.records.values() if record.id == claim]
+            if own and not any(record.flag is Flag.DECLARED for record in own):
+                self.found.problems.append(f"{claim} {IS_PASSED}")
         self.found.problems += self.unmatched() if self.found.loads or self.found.records else []
         self.found.is_whole = not (self.found.deselected or self._names_tests)
         if self.found.is_whole:

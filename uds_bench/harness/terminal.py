@@ -28,7 +28,7 @@ WIDTH = 160
 
 def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     """Writes a row an audit, then each red claim once, notes and the matrix."""
-    records = sorted(found.records.values(), key=lambda record: (record.audit, record.is_good, record.node))
+    records = sorted(found.told, key=lambda record: (record.audit, record.is_good, record.node))
     wordy = reporter.verbosity > 0
     reporter.write_sep("=", "uds_bench claims")
     reporter.write_line(tabulate(_audits(records), headers="firstrow", tablefmt="plain"))
@@ -47,7 +47,7 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."))
     for remark in found.remarks:
         reporter.write_line(remark)
-    table = candidate_table(found.records.values())
+    table = candidate_table(found.told)
     red = [record for record in records if not (record.is_good or record.subject)]
     red += [record for name in table.candidates for record in table.bad(name)]
     if not run.is_embedded and table.candidates:

@@ -39,11 +39,11 @@ def read_cards(
     run: RunReport, claims: Sequence[ClaimView], rows: Sequence[CandidateRow], chapters: Mapping[str, Chapter]
 ) -> list[CardView]:
     """A card for each row of the overview, those that stop the release first."""
-    found = []
+    found, judged = [], {one.subject for one in run.claims}
     for row in rows:
         own = sorted((c for c in claims if (c.record.subject or "") == row.name), key=lambda c: c.record.is_good)
         lines = {claim.anchor: number_line(claim, chapters.get(claim.record.audit)) for claim in own}
         released = run.summary.whole and row.name and not any(claim.record.specimen for claim in own)
-        card = card_of(run, row.name) if released else None
+        card = card_of(run, row.name) if released and row.name in judged else None
         found.append(CardView(row, tuple(own), lines, card.result if card else "", card.untested if card else ()))
     return found

@@ -44,7 +44,7 @@ class ClaimView:
         """Why a miss was declared or waived beforehand; empty where it was not."""
         record = self.record
         if record.flag is Flag.DECLARED:
-            return f"declared in the manifest: {record.expected.get('reason') or 'no reason given'}"
+            return f"declared beforehand: {record.expected.get('reason') or 'no reason given'}"
         if record.flag is Flag.WAIVED:
             return f"waived until {record.waiver.get('expires')}: {record.waiver.get('reason') or 'no reason given'}"
         return ""

@@ -84,8 +84,9 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
     accounted for, and for a run that does not say that it is ok; green otherwise."""
     summary, planned = run.summary, run.summary.planned
     stopping = [claim for claim in claims if not claim.record.is_good]
-    wrong = f"{planned} claims were planned and {len(claims)} are accounted for" if planned != len(claims) else ""
-    if {word: number for word, number in summary.counts.items() if number} != Counter(c.record.status for c in claims):
+    there, listed = len(run.claims), Counter(one.status for one in run.claims)
+    wrong = f"{planned} claims were planned and {there} are accounted for" if planned != there else ""
+    if {word: number for word, number in summary.counts.items() if number} != listed:
         wrong = wrong or "the summary counts other claims than the report lists"
     if stopping:
         plural = "claim stops" if len(stopping) == 1 else "claims stop"
@@ -107,6 +108,6 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         reason=reason,
         planned=planned,
         terms=tuple((WORDS[name], summary.counts.get(name, 0)) for name in STATUSES),
-        problems=(*summary.problems, *summary.method_misses),
+        problems=(*summary.problems, *summary.method_problems),
         notes=tuple(summary.notes),
     )

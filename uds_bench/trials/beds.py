@@ -65,6 +65,12 @@ class Trials:
         return _trial(self.made[place])
 
     @property
+    def excused(self) -> dict[str, str]:
+        """The claims that the method is not meant to pass, as it says itself, of the audits that it was tried by."""
+        tried = {place.audit for place in self.made}
+        return {claim: why for claim, why in self.method.expected.items() if claim.partition(".")[0] in tried}
+
+    @property
     def problems(self) -> list[str]:
         """What makes a run red, whatever the claims say."""
         alike: dict[str, list[str]] = {}
@@ -92,6 +98,13 @@ class Trials:
         return [
             f"{self.method.name} {told}: {', '.join(dict.fromkeys(names))}" for told, names in found.items() if names
         ]
+
+
+def require_claims(names: Iterable[str]) -> None:
+    """Raises ConfigurationError for the first that is no claim, of those that a method is not meant to pass."""
+    for name in names:
+        if name not in registry.claims():
+            raise ConfigurationError(f"expected: there is no claim {name!r}: {did_you_mean(name, registry.claims())}")
 
 
 def beds() -> list[str]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from uds_bench.claims.record import ClaimRecord
-from uds_bench.statistics.intervals import cluster_interval
+from uds_bench.claims.record import Bound, ClaimRecord
+from uds_bench.claims.rules import IS_PASSED, NOT_MEANT
+from uds_bench.statistics.intervals import Interval, cluster_interval
 from uds_bench.statistics.means import finite_or_none, mean
 from uds_bench.trials.beds import Trials
-from uds_bench.verdicts import Verdict
+from uds_bench.verdicts import Cause, Flag, Verdict
 
 WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
@@ -19,7 +20,7 @@ WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 @dataclass(frozen=True)
 class ClaimRow:
     """One claim over seeds. `seeds`: how many came to each verdict; `low` and `high`: 95% interval of the mean;
-    `expected`: why the method need not pass it, as its author says."""
+    `expected`: why the method need not pass it, as its author says; `cause`: of most seeds that are undecided."""
 
     claim: str
     verdict: str
@@ -29,6 +30,7 @@ class ClaimRow:
     high: float | None
     needs: str
     expected: str = ""
+    cause: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -62,22 +64,21 @@ class MethodCard:
         return not self.problems and passes and all(row.is_good for row in self.rows)
 
     @property
+    def records(self) -> list[ClaimRecord]:
+        """Its rows as claims about what the method makes, as a run shows them beside its candidates."""
+        return [_record(f"method {self.method}", row) for row in self.rows]
+
+    @property
     def missed(self) -> list[str]:
-        """A line of each claim that keeps the method from clearing the gate."""
-        found = []
-        for row in self.rows:
-            if not row.is_good:
-                seeds = ", ".join(f"{count} {word}" for word, count in row.seeds.items())
-                number = "" if row.observed is None else f": mean {row.observed:.3g}, needs {row.needs}"
-                found.append(f"{self.method} does not clear {row.claim} (seeds: {seeds}){number}")
-        return found
+        """The claims that keep the method from clearing the gate."""
+        return [row.claim for row in self.rows if not row.is_good]
 
     @property
     def sentence(self) -> str:
         """What it came to."""
         if self.ok:
             return f"{self.method} clears every claim of {', '.join(one.audit for one in self.costs)}"
-        red = [row.claim for row in self.rows if not row.is_good] + ["see the errors"] * bool(self.problems)
+        red = self.missed + ["see the errors"] * bool(self.problems)
         return f"{self.method} does not clear the gate: {', '.join(red) or 'no claim passes'}"
 
     def to_json(self) -> dict[str, Any]:
@@ -104,19 +105,38 @@ def method_card(
             found.setdefault(one.id, []).append(one)
         elif not one.is_good:
             amiss.append(one.message)
-    tried = {place.audit for place in trials.made}
-    declared = {claim: why for claim, why in trials.method.expected.items() if claim.partition(".")[0] in tried}
-    expected = {**declared, **(expected or {})}
+    expected = {**trials.excused, **(expected or {})}
     rows = tuple(replace(row(claim, records), expected=expected.get(claim, "")) for claim, records in found.items())
     kept = {one.claim for one in rows if one.verdict in (Verdict.FAIL, Verdict.UNDECIDED)}
-    told = "is expected not to pass, and passes or was not judged: take it out"
-    amiss += [f"{claim} {told}" for claim in expected if claim not in kept]
+    amiss += [f"{claim} {IS_PASSED}" for claim in expected if claim not in kept]
     costs = []
     for audit in dict.fromkeys(place.audit for place in trials.made):
         own = [trials.trial(place) for place in trials.made if place.audit == audit and not place.again]
         shares = [one.share for one in own if one.share is not None]
         costs.append(RetrainingCost(audit, mean(one.seconds for one in own), mean(shares) if shares else None))
     return MethodCard(trials.method.name, rows, tuple(costs), tuple(amiss), tuple(trials.remarks))
+
+
+def _record(subject: str, row: ClaimRow) -> ClaimRecord:
+    verdict = Verdict(row.verdict)
+    told = f"seeds: {', '.join(f'{count} {word}' for word, count in row.seeds.items())}"
+    told += "" if row.observed is None else f"; mean {row.observed:.3g}, needs {row.needs}"
+    declared = verdict in (Verdict.FAIL, Verdict.UNDECIDED) and bool(row.expected)
+    count = sum(row.seeds.values())
+    return ClaimRecord(
+        row.claim,
+        subject,
+        "none",
+        verdict,
+        f"{row.claim} [{subject}]: {told}{f'; {NOT_MEANT}: {row.expected}' if declared else ''}",
+        cause=Cause(row.cause) if row.cause else None,
+        flag=Flag.DECLARED if declared else None,
+        observed=row.observed,
+        interval=None if row.low is None or row.high is None else Interval(row.low, row.high, "t", count),
+        unit="seeds",
+        bound=Bound(needs=row.needs),
+        expected={"reason": row.expected} if declared else {},
+    )
 
 
 def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
@@ -141,5 +161,7 @@ def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
     whole = len(observed) == len(records)
     interval = cluster_interval(observed if whole else [], range(len(records)))
     worst = next(word for word in WORST if word in verdicts)
+    causes = Counter(one.cause.value for one in records if one.cause and worst is Verdict.UNDECIDED)
+    cause = causes.most_common(1)[0][0] if causes else ""
     middle, low, high = map(finite_or_none, (mean(observed if whole else []), interval.low, interval.high))
-    return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs)
+    return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs, cause=cause)

@@ -13,10 +13,10 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
-from uds_bench.errors import ConfigurationError, counted, did_you_mean
+from uds_bench.errors import ConfigurationError, counted
 from uds_bench.scoring.engine import Engine
 from uds_bench.storage import StorePlace, default_cache, require_writable
-from uds_bench.trials.beds import Tell, try_method
+from uds_bench.trials.beds import Tell, require_claims, try_method
 from uds_bench.trials.card import MethodCard, method_card
 from uds_bench.trials.method import UserMethod
 
@@ -94,9 +94,7 @@ def check_method(
             Or a claim that is expected to fail is none.
     """
     found = UserMethod.find(method) if isinstance(method, str) else UserMethod.of(method)
-    for claim in (*found.expected, *(expected or {})):
-        if claim not in registry.claims():
-            raise ConfigurationError(f"expected: there is no claim {claim!r}: {did_you_mean(claim, registry.claims())}")
+    require_claims((*found.expected, *(expected or {})))
     trials = try_method(found, methods_home(folder), audits, tell, engine)
     tell(f"judging {counted(len(trials.made), 'model')}")
     given = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else []), *options]
