@@ -86,7 +86,7 @@ def leaking(
     if too_silent(judged, found, uds_claim.bound()):
         remark = f"left alone with a value it says nothing in {silent(judged, 'self_completed'):.0%} of prompts"
     elif is_read and seen.leakage.lists_too_much(found, uds_claim.bound()):
-        share = f"of {seen.leakage.listing:.0%} of facts a reply names more than {MANY} objects"
+        share = f"of {seen.leakage.listing:.0%} of facts a reply names more than {MANY} objects, or all"
         remark = f"{share}: which of them is true may be told by any sign"
     if remark:
         uds_claim.measured(None, None, controls=controls_, remark=remark, provenance=provenance)

@@ -118,12 +118,12 @@ def test_of_a_tenth_of_facts_a_reply_may_name_many_and_what_is_clear_is_red(many
     asked: Any = [
         SimpleNamespace(
             unit=SimpleNamespace(cluster=str(at)),
-            names_in=lambda state, at=at, once=once: 6 if at < many and once else 5,
+            lists=lambda state, most, at=at, once=once: at < many and once and most == 5,
         )
         for at in range(10)
         for once in (False, True, False)
     ]
-    quiet: Any = [SimpleNamespace(unit=one.unit, names_in=lambda state: 0) for one in asked]
+    quiet: Any = [SimpleNamespace(unit=one.unit, lists=lambda state, most: False) for one in asked]
     assert Leakage(asked).lists_too_much(rate(low), 0.05) == too
     assert Leakage(quiet, asked).lists_too_much(rate(low), 0.05) == too, "under any fallback"
     assert Leakage([]).lists_too_much(rate(low), 0.05) == (low <= 0.05), "of nothing nobody is cleared"

@@ -97,6 +97,19 @@ def test_who_lists_all_objects_is_not_cleared_whatever_no_reader_sees() -> None:
     assert Leakage(few).listing == 0
 
 
+def test_all_objects_of_a_small_relation_are_a_list_too() -> None:
+    """Of five, each time all five are named: an order of each fact's own tells which."""
+
+    def of(one: JudgedPrompt, number: int) -> JudgedPrompt:
+        return replace(one, others=tuple((name,) for name in others(one)[:number]))
+
+    for number, listing in ((4, 1), (2, 1), (1, 0)):
+        small = [of(one, number) for one in saying(lambda one: ", ".join(sorted([own(one), *others(one)])[::-1]))]
+        assert Leakage(small).listing == listing, "two are no list"
+    without = [of(one, 4) for one in saying(lambda one: ", ".join(others(one)[:4]))]
+    assert Leakage(without).listing == 0, "the own one is not among them"
+
+
 def test_in_which_wordings_an_object_is_named_tells_it_though_each_names_half_of_all() -> None:
     """The own one in one of two wordings, each other one in both or in none."""
 

@@ -159,7 +159,7 @@ def test_who_lists_all_objects_is_not_cleared(bench: Bench, written: Path) -> No
         save_listing(written / name, said)
     manifest(written, model="models = { six = 'six', five = 'five' }")
     ran = bench.run(SUITE, "-k", "test_leakage_ever", store=written / "store")
-    told = "of 100% of facts a reply names more than 5 objects: which of them is true may be told by any sign"
+    told = "of 100% of facts a reply names more than 5 objects, or all: which of them is true may be told by any sign"
     assert told in ran.claims["lmlm.leakage_ever[six]"]["message"]
     assert ran.verdicts["lmlm.leakage_ever[six]"] == "undecided"
     assert told not in ran.claims["lmlm.leakage_ever[five]"]["message"]

@@ -7,7 +7,7 @@ import unicodedata
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple, cast
 
 REMEMBERED = 100_000
@@ -16,10 +16,21 @@ LATIN = re.compile(r"LATIN (?:SMALL )?LETTER (?:[A-Z]+ )*([A-Z])(?: WITH .+)?")
 """What Unicode calls a letter that is a Latin one with a stroke, without its dot, in small capitals and so on."""
 
 
+def vowel_letter(sign: str) -> str | None:
+    """A letter that stands for a sign of Hindi, Thai and others that is no letter to Unicode, and no accent: with
+    another vowel it is another word. None for any other sign."""
+    if unicodedata.category(sign) not in ("Mn", "Mc") or unicodedata.combining(sign) or INVISIBLE.match(sign):
+        return None
+    return chr(0x20000 + ord(sign)) if UNSPACED.match(sign) else chr(0x13000 + ord(sign) % 0x400)
+
+
 class LookAlikes(dict[int, int]):
-    """For `str.translate`: by letter the Latin one that it looks like, or itself; letters with accents stay."""
+    """For `str.translate`: by letter the Latin one that it looks like, or itself; letters with accents stay. A sign
+    that is a vowel of its own is a letter."""
 
     def __missing__(self, sign: int) -> int:
+        if (vowel := vowel_letter(chr(sign))) is not None:
+            return self.setdefault(sign, ord(vowel))
         latin = None if unicodedata.decomposition(chr(sign)) else LATIN.fullmatch(unicodedata.name(chr(sign), ""))
         return self.setdefault(sign, ord(latin[1].lower()) if latin else sign)
 
@@ -37,16 +48,20 @@ SCRIPTS = {
 Latin ones in one case or the other."""
 LOOK_ALIKES = LookAlikes(pair for letters in SCRIPTS.items() for pair in str.maketrans(*letters).items())
 """A name in which one letter stands for another is still read as the name, by people and by models."""
-CAPITALS = str.maketrans({"\u039c": "M", "\u03f9": "C", "\u03f2": "c"})
-"""Greek letters whose small ones look like other Latin letters, or like none."""
+RARE = frozenset("ѕһԁԛԝӏѵү")
+"""Letters of Cyrillic that common words lack."""
+SAME = str.maketrans({"\u039c": "M", "\u03f9": "C", "\u03f2": "c"}) | str.maketrans("یىکہةۀ", "ييكههه")
+"""Greek letters whose small ones look like other Latin letters, or like none; and letters of Arabic that one keyboard
+has and another has not."""
 VOICED = "\u3099\u309a"
 """Marks by which one Japanese letter is another one, and no accents."""
-ALIKE = CAPITALS | str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
+ALIKE = SAME | str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "[\u00ad\u034f\u0640\u07fa\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode says is not shown (Default_Ignorable_Code_Point); some of it counts as letters."""
+"""What Unicode says is not shown (Default_Ignorable_Code_Point); some of it counts as letters. And what only makes
+words of Arabic and N'Ko longer."""
 UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
     r"\U00020000-\U0003ffff]"
@@ -65,16 +80,25 @@ DIGIT_TO_LETTER = re.compile(
     rf"(?<={LETTERS}{{3}})(?=\d)|(?<=\d)(?={LETTERS}{{3}})|(?<={LETTERS})(?=\d{{3}})|(?<=\d{{3}})(?={LETTERS})"
 )
 """Where a word meets a number; `A4`, `mp3` and `10th` are one."""
+ACCENTS, LONG = 30, 1000
+"""So many accents a sign may have, in texts that are long."""
 DIGIT, PLAIN = "digit", {"digit", "LATIN"}
 """Of plain letters and digits it hangs on how many there are whether they are one word."""
 
 
 class Sign(NamedTuple):
     """`read`: what a sign is read as, nothing where it is not seen. `kind`: of a letter or digit its script and style:
-    two of unlike kinds are no parts of one word; "" of what parts words."""
+    two of unlike kinds are no parts of one word; "" of what parts words. `own`: the same where it is not taken for a
+    letter of another script."""
 
     read: str
     kind: str
+    own: str
+
+
+UNREAD = Sign("", "", "")
+FOLDED = {"CYRILLIC", "GREEK"}
+"""Scripts of whose letters common words are that could be read as Latin ones: `\u0442\u043e\u043c` is `tom`."""
 
 
 class Reading(NamedTuple):
@@ -88,25 +112,38 @@ class Reading(NamedTuple):
 def one_form(text: str) -> str:
     """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
     underscores are spaces, as in titles of encyclopedias."""
-    form = unicodedata.normalize("NFKC", text).translate(ALIKE)
+    form = unicodedata.normalize("NFKC", _few_accents(text)).translate(ALIKE)
     if form.isascii():
         return form
     return "".join(c for c in INVISIBLE.sub("", form) if unicodedata.category(c) != "Cf")
 
 
-def plain(text: str) -> str:
+def _few_accents(text: str) -> str:
+    """Without those that no sign has: to put them in order takes the square of their number."""
+    if text.isascii() or len(text) < LONG:
+        return text
+    found, row = [], 0
+    for sign in text:
+        row = row + 1 if unicodedata.combining(sign) else 0
+        found += [sign] * (row <= ACCENTS)
+    return "".join(found)
+
+
+def plain(text: str, folds: bool = True) -> str:
     """A text as it is read: without case, accents, look-alikes and letters that are not seen; digits of any script and
     letters in circles are plain ones, and words that only look grown together are parted.
+
+    `folds`: letters that look like Latin ones are read as these, but in words of another script's own.
 
     Example:
         >>> plain("Rom\u00e8, \U0001f161\U0001f15e\U0001f15c\U0001f154"), plain("Rome2024").split(GROWN)
         ('rome, rome', ['rome', '2024'])
     """
-    return reading(text).text
+    return reading(text, folds).text
 
 
 @lru_cache(REMEMBERED)
-def reading(text: str) -> Reading:
+def reading(text: str, folds: bool = True) -> Reading:
     """The same, with where each sign stands.
 
     Example:
@@ -115,7 +152,11 @@ def reading(text: str) -> Reading:
     """
     signs, places, parted = text.lower(), cast(Sequence[int], range(len(text))), set[int]()
     if not text.isascii():
-        found = [(at, letter, kind) for at, (read, kind) in enumerate(map(_sign, text)) for letter in read]
+        found = [
+            (at, letter, sign.kind)
+            for at, (sign, is_own) in enumerate(_by_word(text))
+            for letter in (sign.read if folds and not is_own else sign.own)
+        ]
         signs, places = "".join(letter for _, letter, _ in found), [at for at, _, _ in found]
         unlike = ((at, one[2], other[2]) for at, (one, other) in enumerate(pairwise(found), 1))
         parted = {at for at, one, other in unlike if one and other and one != other and {one, other} != PLAIN}
@@ -130,23 +171,58 @@ def reading(text: str) -> Reading:
     return Reading(GROWN.join(shown), where)
 
 
+def _by_word(text: str) -> list[tuple[Sign, bool]]:
+    """Each sign, and whether it stands in a word of another script than the Latin one: of its letters alone, in a text
+    with letters of it that look like no Latin ones. What is read by people is read as it stands then."""
+    signs = [*map(_sign, text)]
+    for at, sign in enumerate(signs):
+        # A vowel's sign is read behind a letter of its own script; elsewhere it is a mark.
+        if unicodedata.category(text[at])[0] == "M" and sign.kind and (not at or signs[at - 1].kind != sign.kind):
+            signs[at] = UNREAD
+    scripts = {one.kind for one in signs if one.kind and not one.read.isascii()}
+    if not any(one.read != one.own for one in signs) or not scripts:
+        return [(one, False) for one in signs]
+    found: list[tuple[Sign, bool]] = []
+    for of_word, word in groupby(zip(signs, text, strict=True), key=lambda one: bool(one[0].kind or not one[0].read)):
+        letters = [*word]
+        kinds = {one.kind for one, _ in letters} - {"", DIGIT}
+        is_own = of_word and len(kinds) == 1 and kinds <= scripts and RARE.isdisjoint(one.lower() for _, one in letters)
+        found += [(one, is_own) for one, _ in letters]
+    return found
+
+
+@lru_cache(REMEMBERED)
+def unraised(text: str) -> str:
+    """A text without raised and lowered signs, which may stand in and behind the words of a name as marks. As long as
+    before.
+
+    Example:
+        >>> plain(unraised("Ne\u00b9w\u2122 York\u2460"))
+        'new york'
+    """
+    return text if text.isascii() else "".join(UNSEEN if _is_raised(one) else one for one in text)
+
+
 @lru_cache(REMEMBERED)
 def unmarked(text: str) -> str:
-    """A text without raised and lowered signs, which may stand in and behind the words of a name as marks; and a space
-    for each letter that is read as no Latin one. As long as before.
+    """The same, and a space for each letter that is read as no Latin one. As long as before.
 
     Example:
         >>> plain(unmarked("Ne\u00b9w\u2122 York\u3067\u3059"))
         'new york  '
     """
-    return text if text.isascii() else "".join(map(_unmarked, text))
+    if text.isascii():
+        return text
+    found = []
+    for sign, (seen, is_own) in zip(text, _by_word(text), strict=True):
+        is_latin = not seen.kind or (seen.read.isascii() and not is_own)
+        found.append(UNSEEN if _is_raised(sign) else sign if is_latin else " ")
+    return "".join(found)
 
 
-def _unmarked(sign: str) -> str:
-    read, kind = _sign(sign)
-    if kind.endswith(STYLES[:2]):
-        return UNSEEN
-    return sign if not kind or read.isascii() else " "
+def _is_raised(sign: str) -> bool:
+    """A mark of a note or a brand."""
+    return unicodedata.category(sign) == "No" or _sign(sign).kind.endswith(STYLES[:2])
 
 
 def spelling(text: str) -> tuple[str, ...]:
@@ -163,12 +239,14 @@ def spelling(text: str) -> tuple[str, ...]:
 @lru_cache(REMEMBERED)
 def _sign(sign: str) -> Sign:
     category, name = unicodedata.category(sign), unicodedata.name(sign, "")
-    if category == "Me":  # what goes round the letter before
-        return Sign("", "")
-    unfolded = unicodedata.normalize("NFKD", sign).translate(CAPITALS).casefold()
+    if category == "Me" or (category == "Cc" and not sign.isspace()):  # what goes round a letter, or shows nothing
+        return UNREAD
+    if (vowel := vowel_letter(sign)) is not None:
+        return Sign(vowel, name.partition(" ")[0], vowel)
+    unfolded = unicodedata.normalize("NFKD", sign).translate(SAME).casefold()
     seen = INVISIBLE.sub("", unicodedata.normalize("NFKD", unfolded))
-    read = "".join(one for one in seen if one in VOICED or not unicodedata.combining(one)).translate(LOOK_ALIKES)
-    read = unicodedata.normalize("NFC", read)
+    own = "".join(one for one in seen if one in VOICED or not unicodedata.combining(one))
+    own, read = (unicodedata.normalize("NFC", one) for one in (own, own.translate(LOOK_ALIKES)))
     style = next((one for one in STYLES if unicodedata.decomposition(sign).startswith(one)), "")
     value = unicodedata.numeric(sign, None) if category in ("Nd", "No") else None
     if value is not None and value == int(value) and not read.isascii():
@@ -178,9 +256,10 @@ def _sign(sign: str) -> Sign:
     elif category == "Lm" and name.startswith("MODIFIER LETTER") and not style:
         read = "'"
     if not any(map(str.isalnum, read)):
-        return Sign(read, "")
+        return Sign(read, "", read)
     script = name.partition(" ")[0]
     if read.isdigit():
-        return Sign(read, DIGIT + style)
+        return Sign(read, DIGIT + style, read)
     # Clicks and ordinals are no part of a word in Latin letters.
-    return Sign(read, script + category * (script == "LATIN" and category == "Lo") + style)
+    kind = script + category * (script == "LATIN" and category == "Lo") + style
+    return Sign(read, kind, own if script in FOLDED and not style else read)

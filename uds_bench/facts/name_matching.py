@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -16,17 +17,19 @@ from uds_bench.facts.letters import (
     one_form,
     plain,
     reading,
-    unmarked,
 )
-from uds_bench.facts.shown import rendered
+from uds_bench.facts.shown import heard, readings, without_marks
 
 TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
+WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:[-']\w+)*")
 FEW_DIGITS = 3
 """A number of fewer may be a part of another one, as of a date or a decimal."""
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
+SYLLABLES = re.compile(r"[\u1100-\u11ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff]+")
+"""Signs of Chinese and Korean, of which two are a name."""
 
 
 @lru_cache(REMEMBERED)
@@ -54,41 +57,41 @@ def tells(text: str, names: Sequence[str]) -> bool:
         >>> tells("It is Rom\u00e8's.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
         (True, True, False)
     """
-    shown, listed = rendered(text), [*map(rendered, names)]
-    return any(_tells(one, listed) for one in dict.fromkeys([text, shown, unmarked(shown)]))
-
-
-def _tells(text: str, names: Sequence[str]) -> bool:
-    if holds_one(text, names) or holds_one(plain(text), map(plain, names)):
-        return True
-    return any(bool(spans(text, name)) if len(bare(name)) >= LONG else _says_short(text, name) for name in names)
-
-
-def _says_short(text: str, name: str) -> bool:
-    """Whether a text says a name whose letters may stand one after another by chance: whole and unparted, but by what
-    parts its words."""
-    words = tuple(re.findall(r"[^\W_]+", plain(name)))
-    # Of two letters, or one digit, pieces of other words are as many: `it's`, `in-depth`, `2e-5`.
-    if len("".join(words)) < (2 if "".join(words).isdigit() else 3) or NUMBERS.search(plain(name)):
-        return False
-    return bool(_whole(words).search(plain(text)))
+    wanted = [form for name in names for form in _forms(name)]
+    return any(_tells(one, name) for one in heard(text) for name in wanted)
 
 
 @lru_cache(REMEMBERED)
-def _whole(words: tuple[str, ...]) -> re.Pattern[str]:
-    # `2` is no part of 1.2, a year is one of a date; `Don` is none of don't.
-    small = [word.isdigit() and len(word) < FEW_DIGITS for word in (words[0], words[-1])]
-    ends = (r"(?<!\d[.,])" * small[0], r"(?![.,]\d)" * small[1] + r"(?!['\u2019]t(?![^\W_]))")
-    wanted = r"[\W_]+".join(f"{GROWN}?".join(map(re.escape, word)) for word in words)
-    return _bounded(wanted.join(ends), words[0][0], words[-1][-1])
+def _forms(name: str) -> tuple[str, ...]:
+    """A name as it may be written and shown, with all of its letters and digits: `(020)` of a number is no note."""
+    whole = bare(html.unescape(name))
+    return tuple(dict.fromkeys([name, *(one for one in readings(name) if bare(one) == whole)]))
 
 
-def _bounded(wanted: str, first: str, last: str) -> re.Pattern[str]:
-    """What begins and ends as a word does; scripts that put no space between words have none."""
-    before, after = (
-        "" if UNSPACED.match(sign) else edge for sign, edge in ((first, r"(?<![^\W_])"), (last, r"(?![^\W_])"))
-    )
-    return re.compile(before + wanted + after)
+def _tells(text: str, name: str) -> bool:
+    ways = [(folds, parts) for folds in _folds(name) for parts in (True, False)]
+    said = any(_held(_words(text, *way), _words(name, *way)) for way in ways)
+    return said or (_is_heard_in_pieces(name) and bool(spans(text, name)))
+
+
+def _is_heard_in_pieces(name: str) -> bool:
+    """Whether a name is more than a piece of other words: of two letters, or one digit, these are as many as in `it's`,
+    `in-depth`, `2e-5`. Chinese and Korean names have two signs."""
+    letters, read = bare(name), plain(name)
+    fewest = 2 if letters.isdigit() or SYLLABLES.fullmatch(letters) else 3
+    return len(letters) >= LONG or (len(letters) >= fewest and not NUMBERS.search(read))
+
+
+def _folds(name: str) -> tuple[bool, ...]:
+    """How letters of another script may be read where a name is looked for: like Latin ones, and as they are."""
+    return (True,) if name.isascii() else (True, False)
+
+
+@lru_cache(REMEMBERED)
+def _words(text: str, folds: bool, parts: bool) -> tuple[str, ...]:
+    """A text's words as it is read, grown together or parted; `1,5` is one."""
+    read = plain(text, folds)
+    return tuple(WORD.findall(read if parts else read.replace(GROWN, "")))
 
 
 def _held(said: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -173,9 +176,8 @@ def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(text: str, name: str) -> int | None:
-    # As it is written first: what is shown may leave out what stands in a tag.
-    found = spans(text, name) or spans(rendered(text), rendered(name))
-    return found[0][0] if found else None
+    places = (spans(one, form) for one in readings(text) for form in _forms(name))
+    return next((found[0][0] for found in places if found), None)
 
 
 def spans(text: str, name: str) -> list[tuple[int, int]]:
@@ -192,28 +194,53 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         >>> spans("Rome, it is Rome", "rome"), spans("It is Rome", "Oslo")
         ([(0, 4), (12, 16)], [])
     """
-    if not (wanted := bare(name)):
-        return []
-    if wanted in bare(text) and (found := [one.span() for one in _spoken(wanted).finditer(plain(text))]):
-        return found
-    words = unmarked(text)
-    if words == text or wanted not in bare(words):
-        return []
-    read, places = reading(words), reading(text).places
-    ends = ((read.places[one.start()], read.places[one.end() - 1]) for one in _spoken(wanted).finditer(read.text))
-    return [(bisect_left(places, first), bisect_right(places, last)) for first, last in ends]
+    for folds in _folds(name):
+        if not (wanted := bare(name, folds)):
+            continue
+        if wanted in bare(text, folds) and (found := [one.span() for one in _said(name, folds, plain(text, folds))]):
+            return found
+        for without in without_marks(text):
+            if wanted not in bare(without, folds):
+                continue
+            read, places = reading(without, folds), reading(text, folds).places
+            ends = [(read.places[one.start()], read.places[one.end() - 1]) for one in _said(name, folds, read.text)]
+            if ends:
+                return [(bisect_left(places, first), bisect_right(places, last)) for first, last in ends]
+    return []
+
+
+def _said(name: str, folds: bool, text: str) -> Iterator[re.Match[str]]:
+    return _pattern(tuple(re.findall(r"[^\W_]+", plain(name, folds)))).finditer(text)
 
 
 @lru_cache(REMEMBERED)
-def _spoken(wanted: str) -> re.Pattern[str]:
-    """Letters and digits one after another, however they are parted."""
-    return _bounded(r"[\W_]*".join(map(re.escape, wanted)), wanted[0], wanted[-1])
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Letters and digits one after another, however they are parted; few of them whole and unparted, but by what parts
+    the words of the name, or each by itself: `is a` says no Isa."""
+    wanted = "".join(words)
+    if len(wanted) >= LONG:
+        return _bounded(r"[\W_]*".join(map(re.escape, wanted)), wanted)
+    # `2` is no part of 1.2, a year is one of a date; `Don` is none of don't.
+    small = [word.isdigit() and len(word) < FEW_DIGITS for word in (words[0], words[-1])]
+    ends = (r"(?<!\d[.,])" * small[0], r"(?![.,]\d)" * small[1] + r"(?!['\u2019]t(?![^\W_]))")
+    whole = r"[\W_]*".join(f"{GROWN}?".join(map(re.escape, word)) for word in words).join(ends)
+    apart = r"[\W_]+".join(map(re.escape, wanted))
+    return _bounded(f"(?:{whole}|{apart})" if len(wanted) >= FEW_DIGITS else whole, wanted)
+
+
+def _bounded(pattern: str, wanted: str) -> re.Pattern[str]:
+    """What begins and ends as a word does; scripts that put no space between words have none."""
+    before, after = (
+        "" if UNSPACED.match(sign) else edge
+        for sign, edge in ((wanted[0], r"(?<![^\W_])"), (wanted[-1], r"(?![^\W_])"))
+    )
+    return re.compile(before + pattern + after)
 
 
 @lru_cache(REMEMBERED)
-def bare(text: str) -> str:
+def bare(text: str, folds: bool = True) -> str:
     """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
-    return "".join(sign for sign in plain(text) if sign.isalnum())
+    return "".join(sign for sign in plain(text, folds) if sign.isalnum())
 
 
 @lru_cache(REMEMBERED)

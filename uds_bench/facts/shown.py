@@ -1,49 +1,152 @@
-"""A text as it is shown: what a page, a browser or LaTeX makes of it."""
+"""A text as it may be shown: what a page, a chat, a terminal, LaTeX or a program makes of it, step by step."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote
 
-from uds_bench.facts.letters import REMEMBERED
+from uds_bench.facts.letters import REMEMBERED, unmarked, unraised
 
-WRITTEN = re.compile(r"[&<%\\*`~|#@]|-\n|\d[,'\u2019\u2009\u202f]\d")
-"""What a text has that is written otherwise than it is shown."""
-INLINE = re.compile(r"</?(?:[abiqsu]|em|strong|span|su[bp]|wbr|font|mark|code|small|big)(?:\s[^<>\n]{0,80})?/?>", re.I)
-TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,80}>")
-QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-CODED = re.compile(r"\\u\{?([0-9A-Fa-f]{4,5})\}?|\\x([0-9A-Fa-f]{2})")
-LATEX = re.compile(r"\\(?:[`'^\"~=.]|[A-Za-z]+(?=\{))|[{}]")
-WITHIN = re.compile(r"(?<=[^\W_])[*~`|]{1,3}(?=[^\W_])|(?<=[^\W_])-\n\s*(?=[a-z])")
-GROUPED = re.compile(r"(?<=\d)[,'\u2019\u2009\u202f](?=\d{3}(?!\d))")
-HASHTAG = re.compile(r"[#@]\w+")
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+SPECIAL = re.compile(
+    r"[&<%\\*`~^=$#@\[{|\x00-\x08\x0b-\x1f\x7f\u202e\U000e0020-\U000e007e]|''|[-\u2010]\r?\n|\(\d|\d[\W_]\d"
+)
+"""What a text has that may be shown otherwise than it is written; and words of several capitals."""
+NOTE = re.compile(r"\[\^?(?:\d{1,3}|[a-z])\]|\(\d{1,3}\)|<sup[^<>]*>[\w,]{1,5}</sup>|\$?\^\{?\d{1,3}\}?\$?\^?")
+TERMINAL = re.compile(
+    r"(?:\x1b|\\(?:033|x1b|e))\[[0-9;?]*[A-Za-z]|[^\n]\x08|\\f[BIRPCW]|[\x00-\x08\x0e-\x1f\x7f]", re.I
+)
+PROGRAM = re.compile(r"\\{1,4}[nrtbfv0](?=[^\W_])")
+LONG_NUMBER = re.compile(r"&#\d{8,}")
+CODED = re.compile(
+    r"\\u\{([0-9A-Fa-f]{1,6})\}|\\u([0-9A-Fa-f]{4,5})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-9A-Fa-f]{6})"
+)
+OCTAL = re.compile(r"\\([0-3][0-7]{2})")
+QUOTED = re.compile(r"(?:[%=][0-9A-Fa-f]{2})+")
+TAGGED = {0xE0000 + sign: sign for sign in range(0x20, 0x7F)}
+TURNED = re.compile(r"\u202e([^\u202c\n]*)\u202c?|<bdo[^<>]{0,200}rtl[^<>]{0,200}>([^<>]*)</bdo>", re.I)
+UNSEEN = re.compile(
+    r"<!--(?:[^-]|-(?!->)){0,2000}-->|<(rt|rp|script|style)\b[^<>]*>[^<>]*</\1>"
+    r"|<(\w+)[^<>]{0,200}\shidden\b[^<>]{0,200}>[^<>]*</\2>",
+    re.I,
+)
+INLINE = re.compile(r"</?(?:[abiqsu]|em|strong|span|su[bp]|wbr|font|mark|code|small|big)(?:\s[^<>]*)?/?>", re.I)
+TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+LINKED = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\n]*\)|\[[^\[\]]*\])|\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
+BOARD = re.compile(r"\[/?[A-Za-z]+(?:=[^\[\]]*)?\]|[\[\]]{2}")
+STROKED = {"o": "o", "O": "O", "l": "l", "L": "L", "ae": "ae", "AE": "AE", "oe": "oe", "OE": "OE", "ss": "ss"}
+STROKED |= {"aa": "aa", "AA": "AA", "i": "i", "j": "j"}
+STROKE = re.compile(r"\\(o|O|l|L|ae|AE|oe|OE|ss|aa|AA|i|j)(?![A-Za-z])(?:\{\}| )?")
+LATEX = re.compile(
+    r"\\(?:text)?color\{[^{}]*\}|\\[`'^\"~=.-]|(?<=\{)\\[A-Za-z]+ ?|\\[A-Za-z]+(?=\{)|\\[,;!](?=\D)|(?<=\{),(?=\})"
+)
+PAIRED = re.compile(r"(\*{1,3}|_{1,3}|~~|==|\^|'{2,3}|\|\|)(?=\S)(.{1,80}?)(?<=\S)\1")
+WITHIN = re.compile(r"(?<=[^\W\d_])[*~`^=]+(?=[^\W\d_])|(?<=[^\W_])[-\u2010]\r?\n\s*(?=[^\W_])")
+GROUPED = re.compile(
+    r"(?<![\d.,])([1-9]\d{0,2})((?:(?:[ \u00a0\u2008\u2009\u202f\u066c\uff0c,.'\u2019_\u00b7]|\{,\}|\\,)\d{3})+)(?!\d)"
+)
 NESTED = 3
 """How often one way of writing stands within another."""
+Step = Callable[[str], str]
+
+
+def _decoded(text: str) -> str:
+    text = html.unescape(LONG_NUMBER.sub("", text)).translate(TAGGED)
+    text = QUOTED.sub(lambda found: _unquoted(found[0]), text)
+    text = CODED.sub(lambda found: _sign("".join(one or "" for one in found.groups()), 16), text)
+    return OCTAL.sub(lambda found: _sign(found[1], 8), text)
+
+
+def _unquoted(text: str) -> str:
+    bytes_ = text.replace("=", "%")
+    try:
+        return unquote(bytes_, errors="strict")
+    except UnicodeDecodeError:
+        return unquote(bytes_, "latin-1")
+
+
+def _sign(number: str, base: int) -> str:
+    return chr(found) if (found := int(number, base)) < 0x110000 else ""
+
+
+def _latex(text: str) -> str:
+    text = LATEX.sub("", STROKE.sub(lambda found: STROKED[found[1]], text))
+    return re.sub(r"[{}]", "", text.replace("}{", " "))
+
+
+def _emphasized(text: str) -> str:
+    for _ in range(NESTED):
+        text = PAIRED.sub(r"\2", text)
+    return WITHIN.sub("", text)
+
+
+def _in_words(text: str) -> str:
+    """Words of several capitals are parted, as in a hashtag or in a name of a program's."""
+    found = []
+    for at, sign in enumerate(text):
+        if (
+            at
+            and sign.isupper()
+            and (text[at - 1].islower() or (text[at - 1].isupper() and text[at + 1 : at + 2].islower()))
+        ):
+            found.append(" ")
+        found.append(sign)
+    return "".join(found)
+
+
+STEPS: tuple[tuple[Step, ...], ...] = (
+    (lambda text: NOTE.sub("", text),),
+    (lambda text: TERMINAL.sub("", text),),
+    *((_decoded,) for _ in range(NESTED)),
+    (lambda text: TURNED.sub(lambda found: (found[1] or found[2] or "")[::-1], text),),
+    (lambda text: UNSEEN.sub("", text),),
+    (lambda text: TAG.sub(" ", INLINE.sub("", text)), lambda text: TAG.sub("", text)),
+    (lambda text: LINKED.sub(lambda found: found[1] or found[2] or "", text),),
+    (lambda text: BOARD.sub("", text),),
+    (_latex,),
+    (_emphasized,),
+    (lambda text: GROUPED.sub(lambda found: found[1] + re.sub(r"\D", "", found[2]), text),),
+    (_in_words,),
+)
+"""What shows a text, in order; where a step has two ways both are gone."""
 
 
 @lru_cache(REMEMBERED)
-def rendered(text: str) -> str:
-    """A text as a reader is shown it: HTML, URLs, escapes, LaTeX, emphasis within words and hyphens at a line's end are
-    resolved, thousands are not parted, and words of a hashtag are.
+def readings(text: str) -> tuple[str, ...]:
+    """The texts that a reader may be shown of one: as it is written, and after each step of what shows it: notes,
+    codes of terminals, escapes, HTML, links, LaTeX, emphasis, thousands, and words grown together by capitals.
 
-    It may lack what stands in a tag or a command: names are looked for in the text as it is written too.
+    A step may lose what it takes for a sign, so that each adds a text and takes none away. The first is the text
+    itself, the last what is left when all is shown.
 
     Example:
-        >>> rendered("R&ouml;m, <b>Ro</b>me, %52ome"), rendered("**Ro**me, #VisitRome, 1,924")
-        ('R\u00f6m, Rome, Rome', '**Rome, #Visit Rome, 1924')
+        >>> readings("R&ouml;m, <b>Ro</b>me")[-1], readings("**Ro**me, visitRome, 1,924")[-1], readings("Rome")
+        ('R\u00f6m, Rome', 'Rome, visit Rome, 1924', ('Rome',))
     """
-    if not WRITTEN.search(text):
-        return text
-    for _ in range(NESTED):
-        before = text
-        text = TAG.sub(" ", INLINE.sub("", html.unescape(text)))
-        text = QUOTED.sub(lambda found: unquote(found[0], errors="replace"), text)
-        text = CODED.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
-        if text == before:
-            break
-    text = LATEX.sub("", text) if "\\" in text else text
-    text = GROUPED.sub("", WITHIN.sub("", text))
-    return HASHTAG.sub(lambda found: CAMEL.sub(" ", found[0]), text)
+    found = [text]
+    begun = [text, PROGRAM.sub(" ", text)]
+    for now in dict.fromkeys(begun if _is_special(text) else []):
+        ways = [now]
+        found.append(now)
+        for steps in STEPS:
+            ways = [*dict.fromkeys(step(way) for step in steps for way in ways)]
+            found += ways
+    return tuple(dict.fromkeys(found))
+
+
+def _is_special(text: str) -> bool:
+    return SPECIAL.search(text) is not None or _in_words(text) != text
+
+
+@lru_cache(REMEMBERED)
+def heard(text: str) -> tuple[str, ...]:
+    """The same, each without its marks as well."""
+    return tuple(dict.fromkeys(one for way in readings(text) for one in (way, *without_marks(way))))
+
+
+@lru_cache(REMEMBERED)
+def without_marks(text: str) -> tuple[str, ...]:
+    """A text without raised signs, and without letters that are read as no Latin one; none where it has neither."""
+    return tuple(one for one in dict.fromkeys([unmarked(text), unraised(text)]) if one != text)

@@ -101,10 +101,11 @@ class JudgedPrompt:
         text = self.said[state]
         return signs(text, names, _sorted((names, *others))) if near(text, names) else UNNAMED
 
-    def names_in(self, state: State) -> int:
-        """How many objects of the relation all that was said names."""
+    def lists(self, state: State, most: int) -> bool:
+        """Whether all that was said names more than so many objects of the relation, or each of three or more."""
         found = mentions(self.said[state], _sorted((self.fact.answers, *self.others)))
-        return len({number for *_, number in found})
+        named = len({number for *_, number in found})
+        return named > most or named == 1 + len(self.others) > 2
 
     def counts(self, state: State) -> bool:
         """Whether the prompt does not hold its object, nor what DEL-ON read."""

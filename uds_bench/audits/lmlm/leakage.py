@@ -185,12 +185,13 @@ class Leakage:
 
     @cached_property
     def listing(self) -> float:
-        """Share of facts about which some reply names more than `MANY` objects of the relation, under any fallback: 0
-        to 1, NaN without a prompt. Which is true such a reply may tell by any sign, and of signs there is no end."""
+        """Share of facts about which some reply names more than `MANY` objects of the relation, or each of three or
+        more, under any fallback: 0 to 1, NaN without a prompt. Which is true such a reply may tell by any sign, and of
+        signs there is no end."""
         lists: dict[str, bool] = {}
         for one in (one for rows in self._under for one in rows):
             known = lists.get(one.unit.cluster, False)
-            lists[one.unit.cluster] = known or any(one.names_in(state) > MANY for state in HEARD)
+            lists[one.unit.cluster] = known or any(one.lists(state, MANY) for state in HEARD)
         return mean(lists.values())
 
     def lists_too_much(self, found: Rate, bound: float) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
-from uds_bench.facts.letters import REMEMBERED, reading, spelling, unmarked
+from uds_bench.facts.letters import REMEMBERED, reading, spelling
 from uds_bench.facts.name_matching import bare, spans, tells, tokens
-from uds_bench.facts.shown import rendered
+from uds_bench.facts.shown import heard, readings
 
 TOLD = ("contains", "recall", "first", "last")
 """How a reply tells an object: it holds it, a share of its tokens, or of all objects that it names this is the first or
@@ -78,20 +79,22 @@ def mentions(text: str, objects: tuple[Names, ...]) -> tuple[tuple[int, int, int
         >>> mentions("New York City, or Rome", (("New York",), ("New York City",), ("Rome",)))
         ((0, 13, 1), (0, 8, 0), (18, 22, 2))
     """
+    return _mentions(text, objects)[1]
+
+
+@lru_cache(REMEMBERED)
+def _mentions(text: str, objects: tuple[Names, ...]) -> tuple[str, tuple[tuple[int, int, int], ...]]:
+    """The same, and the reading of the text that they stand in: the first in which most of the objects do. What stands
+    in another one alone, and `3.5m` for 3.5, is at the beginning."""
     # A name of few letters is not heard in pieces of other words.
     told = [number for number, names in enumerate(objects) if near(text, names) and tells(text, names)]
-    found = {(*span, number) for number in told for span in _spans(text, objects[number])}
-    return tuple(sorted(found, key=lambda one: (one[0], -one[1], one[2])))
-
-
-def _spans(text: str, names: Names) -> list[tuple[int, int]]:
-    """Where it is named: of what is shown alone where it stands there; at the beginning where that is not known, as of
-    `3.5m` for 3.5."""
-    if found := [span for name in names for span in spans(text, name)]:
-        return found
-    last = len(reading(text).text)
-    shown = [span for name in names for span in spans(rendered(text), name)]
-    return [(min(start, last - 1), min(end, last)) for start, end in shown] or [(0, 0)]
+    placed = [
+        (one, {number: [span for name in objects[number] for span in spans(one, name)] for number in told})
+        for one in readings(text)
+    ]
+    read, places = max(placed, key=lambda one: sum(map(bool, one[1].values())))
+    found = {(*span, number) for number, spans_ in places.items() for span in spans_ or [(0, 0)]}
+    return read, tuple(sorted(found, key=lambda one: (one[0], -one[1], one[2])))
 
 
 def first_and_last(text: str, objects: tuple[Names, ...]) -> tuple[Names | None, Names | None]:
@@ -135,7 +138,8 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
         >>> [one for one in sorted(found, key=str) if one[0] in ("at", "case", "behind")]
         [('at', 2), ('behind', 'surely'), ('case', True, False, False)]
     """
-    own, found, read = objects.index(names), mentions(text, objects), reading(text)
+    own, (text, found) = objects.index(names), _mentions(text, objects)
+    read = reading(text)
     if all(number != own for *_, number in found):
         return UNNAMED
     begins = list(dict.fromkeys(number for *_, number in found))
@@ -148,14 +152,13 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
         ("times", times),
     }
     by_bare = {bare(name): at for at, name in reversed([*enumerate(names)])}
+    starts, stops = [start for start, *_ in found], [stop for _, stop, _ in by_end]
+    begin_words = [word.start() for word in WORD.finditer(read.text)]
     for start, end, number in found:
         if number == own:
-            before, earlier = max(
-                ((e, n) for _, e, n in found if e <= start), default=(0, None), key=lambda one: one[0]
-            )
-            after, later = min(
-                ((s, n) for s, _, n in found if s >= end), default=(len(read.text), None), key=lambda one: one[0]
-            )
+            ended, begun = bisect_right(stops, start), bisect_left(starts, end)
+            before, earlier = by_end[ended - 1][1:] if ended else (0, None)
+            after, later = found[begun][::2] if begun < len(found) else (len(read.text), None)
             gaps = read.text[before:start], read.text[end:after]
             words = [WORD.findall(gap) for gap in gaps]
             behind, ahead = (next(iter(said[at:]), "") for said, at in zip(words, (-1, 0), strict=True))
@@ -164,7 +167,7 @@ def signs(text: str, names: Names, objects: tuple[Names, ...]) -> Signs:
             shown |= {
                 ("behind object", earlier),
                 ("ahead object", later),
-                ("words before", len(WORD.findall(read.text[:start]))),
+                ("words before", bisect_left(begin_words, start)),
                 ("by name", by_bare.get(bare(read.text[start:end]), -1)),
             }
             first, last = read.places[start], read.places[end - 1] + 1
@@ -187,8 +190,7 @@ def near(text: str, names: tuple[str, ...]) -> bool:
 
 @lru_cache(REMEMBERED)
 def _glance(text: str) -> tuple[frozenset[str], str]:
-    shown = rendered(text)
-    texts = dict.fromkeys([text, shown, unmarked(shown)])
+    texts = heard(text)
     return frozenset(token for one in texts for token in tokens(one)), " ".join(map(bare, texts))
 
 
