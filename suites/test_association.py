@@ -163,7 +163,7 @@ def test_requests(uds_claim: Claim, uds_subject: str | None, uds_audit: Associat
     before = Control.of(BEFORE, "fail", decided("model"))
     if view.sides.is_for_few:
         # Of whom the model before cannot be told, nothing is shown.
-        known = exact_rank.stand_out_alone(rechecks.tests_of(uds_audit, "model"))
+        known = exact_rank.stand_out_alone(rechecks.tests_of(uds_audit, "model"), above=True)
         told_all = known >= uds_audit.probe_set.forgotten
         before = replace(before, held=told_all if each else before.held and before.observed == 1)
     controls = [in_the_same_tokens(uds_audit, uds_subject), before]

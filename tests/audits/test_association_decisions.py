@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from uds_bench.audits.association import rechecks
 from uds_bench.audits.association.exact_rank import (
     NAMED,
     RankTest,
@@ -149,6 +151,20 @@ def test_whom_their_own_tests_tell_is_told_alone() -> None:
     ]
     assert stand_out_alone(tests) == {"Ann", "Cy"}
     assert stand_out_alone([one("Ann", 0.01), one("Ann", math.nan, way="held out")]) == frozenset()
+    last = [one("Ann", 0.01, side="below"), one("Bea", 0.01), one("Cy", 0.01, side="below"), one("Cy", way="held out")]
+    assert (stand_out_alone(last), stand_out_alone(last, above=True)) == ({"Ann", "Bea", "Cy"}, {"Bea"})
+
+
+def test_of_whom_the_model_before_puts_last_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person whose facts were never held stood out all the same, and passed as forgotten."""
+    tests = {"npo": [one("Ann"), one("Bea")], rechecks.BEFORE: [one("Ann", 0.01), one("Bea", 0.01, side="below")]}
+    monkeypatch.setattr(rechecks, "tests_of", lambda audit, model: tests[model])
+    monkeypatch.setattr(rechecks, "said_first", lambda audit, model, person: 0.0)
+    seen = SimpleNamespace(score=SimpleNamespace(notes={"rendered": "alike"}))
+    audit: Any = SimpleNamespace(section=SimpleNamespace(retain=None), seen=lambda name="model": seen)
+    found = {one.id: one.decision for one in rechecks.rechecked(audit, "npo")}
+    assert [found[name].verdict for name in ("Ann", "Bea")] == [Verdict.PASS, Verdict.UNDECIDED]
+    assert "the model before is not told either" in found["Bea"].text
 
 
 def test_only_a_test_that_tells_alone_is_put_again() -> None:

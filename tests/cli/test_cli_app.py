@@ -94,9 +94,22 @@ def test_what_the_user_can_mend_is_one_line_and_exit_4(
     assert os.listdir(tmp_path) in ([], ["xdg"])  # noqa: PTH208
 
 
-@pytest.mark.parametrize("words", [("scroe",), ("plan", "--bogus"), ("score",), ("zoo",)], ids=" ".join)
-def test_wrong_usage_exits_as_pytest_does(command: Command, words: tuple[str, ...]) -> None:
-    command(*words, exit=4)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("scroe",), "No such command 'scroe'. Did you mean 'score'? (see uds-bench --help)"),
+        (("plan", "--xyz"), "No such option: --xyz (see uds-bench plan --help)"),
+        (("score",), "Missing option '--out' (see uds-bench score --help)"),
+        (("request", "add"), "Missing argument 'REQUESTS.jsonl' (see uds-bench request add --help)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_wrong_usage_is_one_line_too(refused: Refused, words: tuple[str, ...], said: str) -> None:
+    assert refused(*words) == f"uds-bench: error: {said}"
+
+
+def test_who_says_nothing_is_helped(command: Command) -> None:
+    assert command("zoo", exit=4).output.startswith("Usage: uds-bench zoo")
 
 
 def test_the_version_is_told(command: Command) -> None:

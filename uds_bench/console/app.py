@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError, UdsError, one_line
 
 CONFIGURATION, NOTHING = 4, 5
 """Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
 _USAGE = 2
+USAGE: Any = typer.BadParameter.__base__
+"""What a command line that cannot be read raises; typer has no other public name for it."""
 ABSENT = "–"
 Command = TypeVar("Command", bound=Callable[..., None])
 EXAMPLES: dict[Callable[..., None], str] = {}
@@ -34,6 +37,29 @@ class Commands(TyperGroup):
             end(error)
         except SystemExit as ended:
             raise SystemExit(CONFIGURATION if ended.code == _USAGE else ended.code) from None
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Reads a command line up to its command."""
+        with _one_line_of_usage():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
+        """Reads the rest and runs the command."""
+        with _one_line_of_usage():
+            return super().invoke(*args, **kwargs)
+
+
+@contextmanager
+def _one_line_of_usage() -> Iterator[None]:
+    """A command line that cannot be read is a line as well; help, which is given to who says nothing, is not."""
+    try:
+        yield
+    except USAGE as error:
+        problem = str(error.format_message())
+        if "\n" in problem:
+            raise
+        command = getattr(error.ctx, "command_path", "uds-bench")
+        end(ConfigurationError(f"{problem.rstrip('.')} (see {command} --help)"))
 
 
 def end(error: Exception) -> NoReturn:

@@ -296,11 +296,12 @@ def shows_most(tests: Sequence[RankTest]) -> RankTest:
     return min(tests, key=lambda one: -math.inf if math.isnan(one.p) else one.p)
 
 
-def stand_out_alone(tests: Sequence[RankTest]) -> frozenset[str]:
+def stand_out_alone(tests: Sequence[RankTest], above: bool = False) -> frozenset[str]:
     """Whom their own tests tell from strangers, whoever else asks.
 
     Args:
         tests: See `rank_tests`.
+        above: Whether by knowledge alone: whose facts a model puts last it does not hold.
 
     Returns:
         People.
@@ -310,9 +311,13 @@ def stand_out_alone(tests: Sequence[RankTest]) -> frozenset[str]:
         >>> sorted(stand_out_alone(tests))
         ['Ann']
     """
-    people = dict.fromkeys(one.person for one in tests)
-    alone = {person: _adjusted([one.p for one in tests if one.person == person]) for person in people}
-    return frozenset(person for person, rates in alone.items() if any(map(_stands_out, rates)))
+    found = set()
+    for person in dict.fromkeys(one.person for one in tests):
+        own = [one for one in tests if one.person == person]
+        rates = zip(own, _adjusted([one.p for one in own]), strict=True)
+        if any(_stands_out(rate) and (one.side == "above" or not above) for one, rate in rates):
+            found.add(person)
+    return frozenset(found)
 
 
 def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:

@@ -90,7 +90,7 @@ def rechecked(audit: AssociationAudit, candidate: str, again: Sequence[RankTest]
     Nothing is shown of whom the model before is not told either, or a model that never saw them is told all the same.
     """
     tests, before = settled(tests_of(audit, candidate), again), tests_of(audit, BEFORE)
-    known, guessed = stand_out_alone(before), {one.person: one.guessed for one in before}
+    known, guessed = stand_out_alone(before, above=True), {one.person: one.guessed for one in before}
     wrongly = stand_out_alone(tests_of(audit, NEVER_SAW)) if audit.section.retain is not None else frozenset()
     same = in_the_same_tokens(audit, candidate)
     found = []
