@@ -66,7 +66,7 @@ def score(
 
     from uds_bench.scores import Scores
 
-    require_file(out, "--out")
+    require_file(out, "--out", FORMATS)
     if out.suffix.lower() not in FORMATS:
         raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
     share, where = read_shard(shard), find_engine(engine)

@@ -75,9 +75,16 @@ def tell_left_out(left_out: Mapping[str, str]) -> None:
         typer.echo(f"uds-bench: left out, as {why}: {', '.join(names)}", err=True)
 
 
-def require_file(path: Path, option: str) -> Path:
-    """A path that a file can be written to, told before anything is computed for it."""
+UNWRITTEN = (".parquet", ".csv", ".tsv", ".xlsx", ".pkl", ".html", ".yaml", ".toml")
+"""Endings of files that no command with `--out FILE` writes."""
+
+
+def require_file(path: Path, option: str, formats: Iterable[str] = ()) -> Path:
+    """A path that a file can be written to, told before anything is computed for it. `formats`: endings that the
+    command checks itself."""
     if path.is_dir():
         raise ConfigurationError(f"{option}: {path} is a folder: name a file")
+    if path.suffix.lower() in UNWRITTEN and path.suffix.lower() not in formats:
+        raise ConfigurationError(f"{option}: {path}: JSON is written, not {path.suffix}: name a .json or .jsonl file")
     require_writable(path.parent, option)
     return path
