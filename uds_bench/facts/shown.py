@@ -36,8 +36,6 @@ INLINE = re.compile(r"</?(?:[abiqsu]|em|strong|span|su[bp]|wbr|font|mark|code|sm
 TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 LINKED = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\n]*\)|\[[^\[\]]*\])|\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
 BOARD = re.compile(r"\[/?[A-Za-z]+(?:=[^\[\]]*)?\]|[\[\]]{2}")
-STROKED = {"o": "o", "O": "O", "l": "l", "L": "L", "ae": "ae", "AE": "AE", "oe": "oe", "OE": "OE", "ss": "ss"}
-STROKED |= {"aa": "aa", "AA": "AA", "i": "i", "j": "j"}
 STROKE = re.compile(r"\\(o|O|l|L|ae|AE|oe|OE|ss|aa|AA|i|j)(?![A-Za-z])(?:\{\}| )?")
 LATEX = re.compile(
     r"\\(?:text)?color\{[^{}]*\}|\\[`'^\"~=.-]|(?<=\{)\\[A-Za-z]+ ?|\\[A-Za-z]+(?=\{)|\\[,;!](?=\D)|(?<=\{),(?=\})"
@@ -72,7 +70,7 @@ def _sign(number: str, base: int) -> str:
 
 
 def _latex(text: str) -> str:
-    text = LATEX.sub("", STROKE.sub(lambda found: STROKED[found[1]], text))
+    text = LATEX.sub("", STROKE.sub(r"\1", text))
     return re.sub(r"[{}]", "", text.replace("}{", " "))
 
 
@@ -84,16 +82,11 @@ def _emphasized(text: str) -> str:
 
 def _in_words(text: str) -> str:
     """Words of several capitals are parted, as in a hashtag or in a name of a program's."""
-    found = []
-    for at, sign in enumerate(text):
-        if (
-            at
-            and sign.isupper()
-            and (text[at - 1].islower() or (text[at - 1].isupper() and text[at + 1 : at + 2].islower()))
-        ):
-            found.append(" ")
-        found.append(sign)
-    return "".join(found)
+    around = zip(f" {text}", text, f"{text[1:]} ", strict=False)
+    return "".join(
+        f" {sign}" if sign.isupper() and (before.islower() or (before.isupper() and after.islower())) else sign
+        for before, sign, after in around
+    )
 
 
 STEPS: tuple[tuple[Step, ...], ...] = (
