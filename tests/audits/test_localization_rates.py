@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from uds_bench.audits.localization import rates
@@ -74,6 +74,7 @@ def test_replies_that_did_not_end_count_at_the_upper_end_alone() -> None:
 
 
 @given(LEAKS, LEAKS)
+@example([[False] * 8], [[True] * 8])
 @settings(max_examples=20)
 def test_leaks_are_counted_person_by_person_over_seeds(seeds: list[list[bool]], other: list[list[bool]]) -> None:
     seeds, other = ([*one, *one, *one][: len(seeds)] for one in (seeds, other))

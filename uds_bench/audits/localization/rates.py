@@ -198,7 +198,8 @@ def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
         >>> unheard([SimpleNamespace(id="Ann")], [{"Ann": False}], [{"Ann": True}])
         1
     """
-    return sum(any(b[item.id] > a[item.id] for a, b in zip(leaks, possible, strict=True)) for item in items)
+    seeds = [*zip(leaks, possible, strict=True)]
+    return sum(any(b[item.id] > a[item.id] for a, b in seeds) for item in items)
 
 
 def leak_step(
