@@ -330,15 +330,15 @@ def test_an_entity_is_said_as_whole_words(text: str, entity: str, found: bool) -
 
 
 def _begins_word(text: str, at: int) -> bool:
-    before, after = text[at - 1], text[at + 1 : at + 2]
-    return before.islower() or (before.isupper() and after.islower())
+    before, after = text[at - 1], text[at + 1 : at + 3]
+    return len(after) == 2 and after.isalpha() and (before.islower() or (before.isupper() and after.islower()))
 
 
 def slowly_said(text: str, entity: str) -> bool:
     """The same letter by letter: the entity's letters one after another, with nothing but signs between and around.
 
-    Of fewer than six the letters of a word stand together, or, of three and more, each by itself. `aBa` is also read
-    as `a Ba`.
+    Of fewer than six the letters of a word stand together, or, of three and more, each by itself by the same signs.
+    `aBab` is also read as `a Bab`.
     """
     words = "".join(sign if sign.isalnum() else " " for sign in entity.casefold()).split()
     letters, ends = "".join(words), set(accumulate(map(len, words)))
@@ -352,9 +352,10 @@ def slowly_said(text: str, entity: str) -> bool:
             if [said[at].casefold() for at in own] != [*letters]:
                 continue
             around = not said[own[0] - 1 : own[0]].isalnum() and not said[own[-1] + 1 : own[-1] + 2].isalnum()
-            parted = [other - one > 1 for one, other in pairwise(own)]
-            together = not any(is_parted for at, is_parted in enumerate(parted, 1) if at not in ends)
-            apart = len(letters) > 2 and all(parted)
+            parted = [said[one + 1 : other] for one, other in pairwise(own)]
+            together = not any(signs for at, signs in enumerate(parted, 1) if at not in ends)
+            signs = parted[0] if parted else ""
+            apart = len(letters) > 2 and set(parted) == {signs} and 0 < len(signs) < 4 and not signs.startswith(". ")
             if around and (len(letters) > 5 or together or apart):
                 return True
     return False

@@ -51,8 +51,11 @@ LOOK_ALIKES = LookAlikes(pair for letters in SCRIPTS.items() for pair in str.mak
 RARE = frozenset("ѕһԁԛԝӏѵү")
 """Letters of Cyrillic that common words lack."""
 SAME = str.maketrans({"\u039c": "M", "\u03f9": "C", "\u03f2": "c"}) | str.maketrans("یىکہةۀ", "ييكههه")
-"""Greek letters whose small ones look like other Latin letters, or like none; and letters of Arabic that one keyboard
-has and another has not."""
+SAME |= str.maketrans("\u0901\u0981\u0a70", "\u0902\u0982\u0a02")
+"""Greek letters whose small ones look like other Latin letters, or like none; letters of Arabic that one keyboard has
+and another has not; and two signs of Hindi, Bengali and Punjabi for one nasal vowel."""
+SILENT = frozenset("\u0903\u0983\u0e4c")
+"""Signs that people leave out: a breath of Hindi and Bengali, and of Thai what silences a letter."""
 VOICED = "\u3099\u309a"
 """Marks by which one Japanese letter is another one, and no accents."""
 ALIKE = SAME | str.maketrans({"_": " ", "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"})
@@ -112,13 +115,13 @@ class Reading(NamedTuple):
 def one_form(text: str) -> str:
     """One of the ways in which Unicode writes the same: composed, without what is not seen, one kind of apostrophe;
     underscores are spaces, as in titles of encyclopedias."""
-    form = unicodedata.normalize("NFKC", _few_accents(text)).translate(ALIKE)
+    form = unicodedata.normalize("NFKC", few_accents(text)).translate(ALIKE)
     if form.isascii():
         return form
     return "".join(c for c in INVISIBLE.sub("", form) if unicodedata.category(c) != "Cf")
 
 
-def _few_accents(text: str) -> str:
+def few_accents(text: str) -> str:
     """Without those that no sign has: to put them in order takes the square of their number."""
     if text.isascii() or len(text) < LONG:
         return text
@@ -129,21 +132,21 @@ def _few_accents(text: str) -> str:
     return "".join(found)
 
 
-def plain(text: str, folds: bool = True) -> str:
+def plain(text: str, folds_all: bool = False) -> str:
     """A text as it is read: without case, accents, look-alikes and letters that are not seen; digits of any script and
     letters in circles are plain ones, and words that only look grown together are parted.
 
-    `folds`: letters that look like Latin ones are read as these, but in words of another script's own.
+    Letters that look like Latin ones are read as these, but in words of another script's own, unless `folds_all`.
 
     Example:
         >>> plain("Rom\u00e8, \U0001f161\U0001f15e\U0001f15c\U0001f154"), plain("Rome2024").split(GROWN)
         ('rome, rome', ['rome', '2024'])
     """
-    return reading(text, folds).text
+    return reading(text, folds_all).text
 
 
 @lru_cache(REMEMBERED)
-def reading(text: str, folds: bool = True) -> Reading:
+def reading(text: str, folds_all: bool = False) -> Reading:
     """The same, with where each sign stands.
 
     Example:
@@ -155,7 +158,7 @@ def reading(text: str, folds: bool = True) -> Reading:
         found = [
             (at, letter, sign.kind)
             for at, (sign, is_own) in enumerate(_by_word(text))
-            for letter in (sign.read if folds and not is_own else sign.own)
+            for letter in (sign.own if is_own and not folds_all else sign.read)
         ]
         signs, places = "".join(letter for _, letter, _ in found), [at for at, _, _ in found]
         unlike = ((at, one[2], other[2]) for at, (one, other) in enumerate(pairwise(found), 1))
@@ -174,11 +177,13 @@ def reading(text: str, folds: bool = True) -> Reading:
 def _by_word(text: str) -> list[tuple[Sign, bool]]:
     """Each sign, and whether it stands in a word of another script than the Latin one: of its letters alone, in a text
     with letters of it that look like no Latin ones. What is read by people is read as it stands then."""
-    signs = [*map(_sign, text)]
+    signs, before = [*map(_sign, text)], ""
     for at, sign in enumerate(signs):
         # A vowel's sign is read behind a letter of its own script; elsewhere it is a mark.
-        if unicodedata.category(text[at])[0] == "M" and sign.kind and (not at or signs[at - 1].kind != sign.kind):
+        if unicodedata.category(text[at])[0] == "M" and sign.kind not in ("", before):
             signs[at] = UNREAD
+        elif sign.read:
+            before = sign.kind
     scripts = {one.kind for one in signs if one.kind and not one.read.isascii()}
     if not any(one.read != one.own for one in signs) or not scripts:
         return [(one, False) for one in signs]
@@ -241,7 +246,9 @@ def _sign(sign: str) -> Sign:
     category, name = unicodedata.category(sign), unicodedata.name(sign, "")
     if category == "Me" or (category == "Cc" and not sign.isspace()):  # what goes round a letter, or shows nothing
         return UNREAD
-    if (vowel := vowel_letter(sign)) is not None:
+    if sign in SILENT:
+        return UNREAD
+    if (vowel := vowel_letter(sign.translate(SAME))) is not None:
         return Sign(vowel, name.partition(" ")[0], vowel)
     unfolded = unicodedata.normalize("NFKD", sign).translate(SAME).casefold()
     seen = INVISIBLE.sub("", unicodedata.normalize("NFKD", unfolded))

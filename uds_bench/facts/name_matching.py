@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 
 from uds_bench.facts.letters import (
+    ALIKE,
     GROWN,
     LOOK_ALIKES,
     REMEMBERED,
@@ -24,10 +26,12 @@ TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 """A token of the audit's normalization: a decimal number, or a word with inner hyphens and apostrophes."""
 
 WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:[-']\w+)*")
-FEW_DIGITS = 3
+FEW_LETTERS, FEW_DIGITS = 3, 3
 """A number of fewer may be a part of another one, as of a date or a decimal."""
 LONG = 6
 """Letters and digits that do not stand one after another by chance, across words that say something else."""
+SIGN = r"(?:[^\w,()\[\]]|_)"
+"""What may stand between letters of one name; a comma parts several things."""
 SYLLABLES = re.compile(r"[\u1100-\u11ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff]+")
 """Signs of Chinese and Korean, of which two are a name."""
 
@@ -57,21 +61,25 @@ def tells(text: str, names: Sequence[str]) -> bool:
         >>> tells("It is Rom\u00e8's.", ["Rome"]), tells("B-o-l-o-g-n-a", ["Bologna"]), tells("to me", ["Tome"])
         (True, True, False)
     """
-    wanted = [form for name in names for form in _forms(name)]
+    wanted = [form for name in names for form in forms(name)]
     return any(_tells(one, name) for one in heard(text) for name in wanted)
 
 
 @lru_cache(REMEMBERED)
-def _forms(name: str) -> tuple[str, ...]:
+def forms(name: str) -> tuple[str, ...]:
     """A name as it may be written and shown, with all of its letters and digits: `(020)` of a number is no note."""
-    whole = bare(html.unescape(name))
-    return tuple(dict.fromkeys([name, *(one for one in readings(name) if bare(one) == whole)]))
+    composed = unicodedata.normalize("NFC", name)
+    whole = bare(html.unescape(composed))
+    return tuple(dict.fromkeys([name, composed, *(one for one in readings(composed) if bare(one) == whole)]))
 
 
 def _tells(text: str, name: str) -> bool:
-    ways = [(folds, parts) for folds in _folds(name) for parts in (True, False)]
-    said = any(_held(_words(text, *way), _words(name, *way)) for way in ways)
-    return said or (_is_heard_in_pieces(name) and bool(spans(text, name)))
+    for folds_all in _folds(name):
+        if bare(name, folds_all) in bare(text, folds_all):
+            ways = [(folds_all, parts) for parts in (True, False)]
+            if any(_held(_words(text, *way), _words(name, *way)) for way in ways):
+                return True
+    return _is_heard_in_pieces(name) and bool(spans(text, name))
 
 
 def _is_heard_in_pieces(name: str) -> bool:
@@ -83,14 +91,15 @@ def _is_heard_in_pieces(name: str) -> bool:
 
 
 def _folds(name: str) -> tuple[bool, ...]:
-    """How letters of another script may be read where a name is looked for: like Latin ones, and as they are."""
-    return (True,) if name.isascii() else (True, False)
+    """Whether all letters are read like Latin ones where a name is looked for, also in words of another script: of a
+    Latin name they are not, as common words would be names."""
+    return (False,) if name.isascii() else (False, True)
 
 
 @lru_cache(REMEMBERED)
-def _words(text: str, folds: bool, parts: bool) -> tuple[str, ...]:
+def _words(text: str, folds_all: bool, parts: bool) -> tuple[str, ...]:
     """A text's words as it is read, grown together or parted; `1,5` is one."""
-    read = plain(text, folds)
+    read = plain(text, folds_all).translate(ALIKE)
     return tuple(WORD.findall(read if parts else read.replace(GROWN, "")))
 
 
@@ -176,7 +185,7 @@ def named(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(text: str, name: str) -> int | None:
-    places = (spans(one, form) for one in readings(text) for form in _forms(name))
+    places = (spans(one, form) for one in readings(text) for form in forms(name))
     return next((found[0][0] for found in places if found), None)
 
 
@@ -194,38 +203,44 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         >>> spans("Rome, it is Rome", "rome"), spans("It is Rome", "Oslo")
         ([(0, 4), (12, 16)], [])
     """
-    for folds in _folds(name):
-        if not (wanted := bare(name, folds)):
+    for folds_all in _folds(name):
+        if not (wanted := bare(name, folds_all)):
             continue
-        if wanted in bare(text, folds) and (found := [one.span() for one in _said(name, folds, plain(text, folds))]):
+        places = _said(name, folds_all, plain(text, folds_all)) if wanted in bare(text, folds_all) else ()
+        if found := [one.span() for one in places]:
             return found
         for without in without_marks(text):
-            if wanted not in bare(without, folds):
+            if wanted not in bare(without, folds_all):
                 continue
-            read, places = reading(without, folds), reading(text, folds).places
-            ends = [(read.places[one.start()], read.places[one.end() - 1]) for one in _said(name, folds, read.text)]
+            read, whole = reading(without, folds_all), reading(text, folds_all).places
+            ends = [(read.places[one.start()], read.places[one.end() - 1]) for one in _said(name, folds_all, read.text)]
             if ends:
-                return [(bisect_left(places, first), bisect_right(places, last)) for first, last in ends]
+                return [(bisect_left(whole, first), bisect_right(whole, last)) for first, last in ends]
     return []
 
 
-def _said(name: str, folds: bool, text: str) -> Iterator[re.Match[str]]:
-    return _pattern(tuple(re.findall(r"[^\W_]+", plain(name, folds)))).finditer(text)
+def _said(name: str, folds_all: bool, text: str) -> Iterator[re.Match[str]]:
+    return _pattern(tuple(re.findall(r"[^\W_]+", plain(name, folds_all)))).finditer(text)
 
 
 @lru_cache(REMEMBERED)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Letters and digits one after another, however they are parted; few of them whole and unparted, but by what parts
-    the words of the name, or each by itself: `is a` says no Isa."""
+    the words of the name, or each by itself by one and the same sign: `is a` says no Isa, nor `J. I. M.` Jim."""
     wanted = "".join(words)
     if len(wanted) >= LONG:
         return _bounded(r"[\W_]*".join(map(re.escape, wanted)), wanted)
+    if SYLLABLES.fullmatch(wanted):
+        return _bounded(r"[\s\u00b7]?".join(wanted), wanted)
     # `2` is no part of 1.2, a year is one of a date; `Don` is none of don't.
     small = [word.isdigit() and len(word) < FEW_DIGITS for word in (words[0], words[-1])]
     ends = (r"(?<!\d[.,])" * small[0], r"(?![.,]\d)" * small[1] + r"(?!['\u2019]t(?![^\W_]))")
     whole = r"[\W_]*".join(f"{GROWN}?".join(map(re.escape, word)) for word in words).join(ends)
-    apart = r"[\W_]+".join(map(re.escape, wanted))
-    return _bounded(f"(?:{whole}|{apart})" if len(wanted) >= FEW_DIGITS else whole, wanted)
+    if len(wanted) < FEW_LETTERS or not wanted.isalpha():
+        return _bounded(whole, wanted)
+    first, second, *others = map(re.escape, wanted)
+    apart = rf"{first}(?P<sign>(?!\. ){SIGN}{{1,3}}){second}" + "".join(f"(?P=sign){other}" for other in others)
+    return _bounded(f"(?:{whole}|{apart})", wanted)
 
 
 def _bounded(pattern: str, wanted: str) -> re.Pattern[str]:
@@ -238,9 +253,9 @@ def _bounded(pattern: str, wanted: str) -> re.Pattern[str]:
 
 
 @lru_cache(REMEMBERED)
-def bare(text: str, folds: bool = True) -> str:
+def bare(text: str, folds_all: bool = False) -> str:
     """Letters and digits alone, without case, accents or signs: `U.S.` is `us`, `Côte_d’Ivoire` is `cotedivoire`."""
-    return "".join(sign for sign in plain(text, folds) if sign.isalnum())
+    return "".join(sign for sign in plain(text, folds_all) if sign.isalnum())
 
 
 @lru_cache(REMEMBERED)

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote
 
-from uds_bench.facts.letters import REMEMBERED, unmarked, unraised
+from uds_bench.facts.letters import REMEMBERED, few_accents, unmarked, unraised
 
 SPECIAL = re.compile(
-    r"[&<%\\*`~^=$#@\[{|\x00-\x08\x0b-\x1f\x7f\u202e\U000e0020-\U000e007e]|''|[-\u2010]\r?\n|\(\d|\d[\W_]\d"
+    r"[&<%\\*`~^=$#@\[{_\x00-\x08\x0b-\x1f\x7f\x9b\u202e\u3010\U000e0020-\U000e007e]"
+    r"|''|\|\||[-\u2010\u00ad]\r?\n|\(\d|\d[\W_]\d"
 )
 """What a text has that may be shown otherwise than it is written; and words of several capitals."""
-NOTE = re.compile(r"\[\^?(?:\d{1,3}|[a-z])\]|\(\d{1,3}\)|<sup[^<>]*>[\w,]{1,5}</sup>|\$?\^\{?\d{1,3}\}?\$?\^?")
-TERMINAL = re.compile(
-    r"(?:\x1b|\\(?:033|x1b|e))\[[0-9;?]*[A-Za-z]|[^\n]\x08|\\f[BIRPCW]|[\x00-\x08\x0e-\x1f\x7f]", re.I
+NOTE = re.compile(
+    r"\[(?:\^\w{1,12}|\^?(?:note )?\d[\d ,\u2013-]{0,11})\]|\u3010[^\u3011]{1,20}\u3011|\(\d{1,3}\)"
+    r"|<(sup|ref)[^<>]*>[^<>]{1,80}</\1>|\$?\^\{?\d{1,3}\}?\$?\^?"
 )
-PROGRAM = re.compile(r"\\{1,4}[nrtbfv0](?=[^\W_])")
-LONG_NUMBER = re.compile(r"&#\d{8,}")
+TERMINAL = re.compile(
+    r"(?:\x1b|\\(?:033|x1b|u001b|e)|\^\[)(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[78=>])"
+    r"|\x9b[0-9;?]*[A-Za-z]|[^\n]\x08|\\f[BIRPCW]|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]",
+    re.I,
+)
+PROGRAM = re.compile(r"\\{1,4}(?:[nrtbfv]|0(?![0-7]))(?=[^\W_])")
+LONG_NUMBER = re.compile(r"&#0*[1-9]\d{7,}")
 CODED = re.compile(
     r"\\u\{([0-9A-Fa-f]{1,6})\}|\\u([0-9A-Fa-f]{4,5})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-9A-Fa-f]{6})"
 )
 OCTAL = re.compile(r"\\([0-3][0-7]{2})")
-QUOTED = re.compile(r"(?:[%=][0-9A-Fa-f]{2})+")
+QUOTED = re.compile(r"(?:%[0-9A-Fa-f]{2})+|(?:=[0-9A-F]{2}){2,}")
 TAGGED = {0xE0000 + sign: sign for sign in range(0x20, 0x7F)}
 TURNED = re.compile(r"\u202e([^\u202c\n]*)\u202c?|<bdo[^<>]{0,200}rtl[^<>]{0,200}>([^<>]*)</bdo>", re.I)
 UNSEEN = re.compile(
@@ -37,14 +44,19 @@ TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 LINKED = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\n]*\)|\[[^\[\]]*\])|\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
 BOARD = re.compile(r"\[/?[A-Za-z]+(?:=[^\[\]]*)?\]|[\[\]]{2}")
 STROKE = re.compile(r"\\(o|O|l|L|ae|AE|oe|OE|ss|aa|AA|i|j)(?![A-Za-z])(?:\{\}| )?")
-LATEX = re.compile(
-    r"\\(?:text)?color\{[^{}]*\}|\\[`'^\"~=.-]|(?<=\{)\\[A-Za-z]+ ?|\\[A-Za-z]+(?=\{)|\\[,;!](?=\D)|(?<=\{),(?=\})"
+COLOR = re.compile(r"\\(?:text)?color\{[^{}]*\}\{?")
+LATEX = re.compile(r"\\[`'^\"~=./-]|(?<=\{)\\[A-Za-z]+ ?|\\[A-Za-z]+(?=\{)|\\[,;!](?=\D)|(?<=\{),(?=\})")
+PAIRED = re.compile(
+    r"(\*{1,3}|~~|==|\^|'{2,3}|\|\|)(?=\S)(.{1,80}?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)(.{1,80}?)(?<=\S)\3(?!\w)"
 )
-PAIRED = re.compile(r"(\*{1,3}|_{1,3}|~~|==|\^|'{2,3}|\|\|)(?=\S)(.{1,80}?)(?<=\S)\1")
-WITHIN = re.compile(r"(?<=[^\W\d_])[*~`^=]+(?=[^\W\d_])|(?<=[^\W_])[-\u2010]\r?\n\s*(?=[^\W_])")
+WITHIN = re.compile(r"(?<=[^\W\d_])[*~`^=]+(?=[^\W\d_])|(?<=[^\W_])[-\u2010\u00ad\\]\r?\n[\s>#*/]*(?=[^\W_])")
 GROUPED = re.compile(
-    r"(?<![\d.,])([1-9]\d{0,2})((?:(?:[ \u00a0\u2008\u2009\u202f\u066c\uff0c,.'\u2019_\u00b7]|\{,\}|\\,)\d{3})+)(?!\d)"
+    r"(?<![\w.,])([1-9]\d{0,2})((?:(?:[ \u00a0\u2000-\u200a\u202f\u060c\u066c\uff0c,.'\u2019\u02bc\u2032_\u00b7]"
+    r"|\{,\}|\\,)\d{3})+)(?!\d|e[-+]?\d)"
 )
+CLAN = re.compile(r"(?:Mc|Mac|De|Di|La|Le|O)$")
+"""What a surname with a second capital begins with."""
+HALF_WIDTH = re.compile("[\uff65-\uff9f]+")
 NESTED = 3
 """How often one way of writing stands within another."""
 Step = Callable[[str], str]
@@ -58,38 +70,49 @@ def _decoded(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    bytes_ = text.replace("=", "%")
+    coded = text.replace("=", "%")
     try:
-        return unquote(bytes_, errors="strict")
+        shown = unquote(coded, errors="strict")
     except UnicodeDecodeError:
-        return unquote(bytes_, "latin-1")
+        shown = unquote(coded, "latin-1")
+    return shown if shown.isprintable() or "%" in text else text
 
 
 def _sign(number: str, base: int) -> str:
     return chr(found) if (found := int(number, base)) < 0x110000 else ""
 
 
+def _composed(text: str) -> str:
+    """Letters that are written as several signs, as of Korean and of names of files, and narrow Japanese ones."""
+    text = HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    return unicodedata.normalize("NFC", few_accents(text))
+
+
 def _latex(text: str) -> str:
-    text = LATEX.sub("", STROKE.sub(r"\1", text))
-    return re.sub(r"[{}]", "", text.replace("}{", " "))
+    text = COLOR.sub("", STROKE.sub(r"\1", text)).replace("}{", "} {")
+    return re.sub(r"[{}]", "", LATEX.sub("", text))
 
 
 def _emphasized(text: str) -> str:
     for _ in range(NESTED):
-        text = PAIRED.sub(r"\2", text)
+        text = PAIRED.sub(lambda found: found[2] or found[4], text)
     return WITHIN.sub("", text)
 
 
 def _in_words(text: str) -> str:
-    """Words of several capitals are parted, as in a hashtag or in a name of a program's."""
-    around = zip(f" {text}", text, f"{text[1:]} ", strict=False)
-    return "".join(
-        f" {sign}" if sign.isupper() and (before.islower() or (before.isupper() and after.islower())) else sign
-        for before, sign, after in around
-    )
+    """Words of several capitals are parted, as in a hashtag or in a name of a program's; not `CPUs`, `PhD`, `McKay`."""
+    found, begun = [], 0
+    for at in range(1, len(text) - 2):
+        before, behind = text[at - 1], text[at + 1 : at + 3]
+        begins = behind.isalpha() and (before.islower() or (before.isupper() and behind.islower()))
+        if text[at].isupper() and begins and not CLAN.search(text[max(begun, at - 3) : at]):
+            found.append(text[begun:at])
+            begun = at
+    return " ".join([*found, text[begun:]])
 
 
 STEPS: tuple[tuple[Step, ...], ...] = (
+    (lambda text: LINKED.sub(lambda found: found[1] or found[2] or "", text),),
     (lambda text: NOTE.sub("", text),),
     (lambda text: TERMINAL.sub("", text),),
     *((_decoded,) for _ in range(NESTED)),
@@ -118,9 +141,12 @@ def readings(text: str) -> tuple[str, ...]:
         >>> readings("R&ouml;m, <b>Ro</b>me")[-1], readings("**Ro**me, visitRome, 1,924")[-1], readings("Rome")
         ('R\u00f6m, Rome', 'Rome, visit Rome, 1924', ('Rome',))
     """
+    if not text.isascii() and (composed := _composed(text)) != text:
+        return (text, *readings(composed))
+    if not _is_special(text):
+        return (text,)
     found = [text]
-    begun = [text, PROGRAM.sub(" ", text)]
-    for now in dict.fromkeys(begun if _is_special(text) else []):
+    for now in dict.fromkeys([text, PROGRAM.sub(" ", text)]):
         ways = [now]
         found.append(now)
         for steps in STEPS:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from uds_bench.audits.lmlm.asking.answers import overlap
 from uds_bench.facts.letters import REMEMBERED, reading, spelling
-from uds_bench.facts.name_matching import bare, spans, tells, tokens
+from uds_bench.facts.name_matching import bare, forms, spans, tells, tokens
 from uds_bench.facts.shown import heard, readings
 
 TOLD = ("contains", "recall", "first", "last")
@@ -185,15 +185,22 @@ def _marks(gap: str) -> str:
 def near(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
     said, letters = _glance(text)
-    return any(not wanted or not said.isdisjoint(wanted) or name in letters for wanted, name in _names(names))
+    return any(
+        not wanted or not said.isdisjoint(wanted) or any(name in letters for name in forms)
+        for wanted, forms in _names(names)
+    )
 
 
 @lru_cache(REMEMBERED)
 def _glance(text: str) -> tuple[frozenset[str], str]:
     texts = heard(text)
-    return frozenset(token for one in texts for token in tokens(one)), " ".join(map(bare, texts))
+    letters = " ".join(bare(one, folds_all) for one in texts for folds_all in (False, True))
+    return frozenset(token for one in texts for token in tokens(one)), letters
 
 
 @lru_cache(REMEMBERED)
-def _names(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], str], ...]:
-    return tuple((frozenset(tokens(name)), bare(name)) for name in names)
+def _names(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    return tuple(
+        (frozenset(tokens(name)), frozenset(bare(one, folds_all) for one in forms(name) for folds_all in (False, True)))
+        for name in names
+    )
