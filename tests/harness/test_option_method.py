@@ -71,7 +71,11 @@ def test_beside_a_manifest_it_makes_the_run_red_and_no_candidate(bench: Bench) -
     assert (told["depth.score"]["subject"], told["depth.score"]["verdict"]) == ("method ours:forget", "fail")
     assert told["depth.score"]["message"].startswith("depth.score [method ours:forget]: seeds: 2 fail; mean ")
     assert told["depth.spared"]["verdict"] == "pass"
-    assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in summary["method_problems"][0]
+    assert "seed0: observed " in told["depth.score"]["message"], "why one of them fails"
+    assert told["depth.score"]["reproduce"] == "uds-bench gate-method ours:forget --audits depth"
+    assert told["depth.score"]["advice"].startswith("the facts are still there")
+    assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in told["method.itself"]["message"]
+    assert re.search(rf"^{len(ran.verdicts) + len(told)} claims planned = ", ran.text, re.MULTILINE)
     assert f"FAIL: {told['depth.score']['message']}\n" in ran.text
     assert re.search(r"^method ours:forget +\d+ FAIL, ", ran.text, re.MULTILINE)
     assert re.search(r"do not release method ours:forget.*; what was asked holds for good\.$", ran.text, re.MULTILINE)

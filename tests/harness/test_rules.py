@@ -12,6 +12,7 @@ from made_reports import made_rules
 from uds_bench.claims.record import Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waiver, Waivers
+from uds_bench.manifest.section import Expectation
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict
 
@@ -95,3 +96,12 @@ def test_what_a_method_need_not_pass_is_declared_of_what_it_makes_alone() -> Non
     assert settled(DECISION, HELD, subject="seed0", **excused).flag is None, "a pass needs no excuse"
     assert not settled(FAILED, HELD, **excused).is_good, "what it rests on is no model of the method's"
     assert not settled(FAILED, HELD, subject="seed0", excused={"depth.other": "it does"}).is_good
+
+
+def test_a_pass_that_was_declared_a_fail_is_told_nothing_to_mend() -> None:
+    """Its advice said that the facts are still there."""
+    spec = ClaimSpec("depth.made", "threshold", "it is so", ">=", 0.5, "ours", advice="unlearn longer.")
+    declared = {"expect": {"depth.made[npo]": Expectation(verdict="fail", reason="it is shallow")}}
+    assert settled(DECISION, HELD, subject="npo", spec=spec, **declared).advice == ""
+    assert settled(DECISION, HELD, subject="npo", spec=spec, **declared).verdict is Verdict.FAIL
+    assert settled(FAILED, HELD, subject="npo", spec=spec).advice == "unlearn longer."

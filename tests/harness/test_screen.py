@@ -229,3 +229,17 @@ def test_the_run_in_one_sentence(runs: dict[str, RunResult], is_embedded: bool, 
 
 def test_an_exit_code_alone_turns_it_red() -> None:
     assert ": RED: " in sentence(found((PASS, "a")), is_embedded=False, exit_code=2)
+
+
+def test_a_method_that_is_red_is_not_said_to_hold() -> None:
+    """One that crashed with a seed, and whose claims were excused, held; so did a candidate with a waiver."""
+    declared = ClaimRecord("a.b", "method m", "none", Verdict.FAIL, "", flag=Flag.DECLARED)
+    itself = ClaimRecord("method.itself", "method m", "none", Verdict.FAIL, "")
+    run = replace(found((PASS, "npo")), of_method=[declared, itself])
+    told = sentence(run, is_embedded=False, exit_code=1)
+    assert "1 of 3 claims failed (method.itself [method m])" in told
+    assert told.endswith("do not release method m; what was asked holds for npo.")
+    waived = replace(found((PASS, "npo"), (FAIL, "bad")), of_method=[declared])
+    assert sentence(waived, is_embedded=False, exit_code=1).endswith(
+        "do not release bad; what was asked holds for npo."
+    )

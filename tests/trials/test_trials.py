@@ -283,6 +283,16 @@ def test_a_run_shows_its_rows_as_claims_over_seeds(tmp_path: Path) -> None:
     assert record.message.endswith(": seeds: 3 undecided; mean 0.3, needs >= 0.5")
     assert record.interval is not None
     assert (record.interval.units, round(record.interval.low, 3)) == (3, 0.052)
+    assert record.reproduce == f"uds-bench gate-method {found.method.name} --audits a"
+    reason = replace(one, message="a.b [seed0]: it is shallow; truly: so", advice="go deeper.", cause=Cause.UNITS)
+    (told,) = method_card(found, [reason]).records
+    assert told.message.endswith("; mean 0.2, needs >= 0.5; seed0: it is shallow; truly: so")
+    assert told.advice == "go deeper."
+    *_, itself = method_card(found, [replace(one, verdict=Verdict.PASS, cause=None)], ["a golden is missing"]).records
+    assert (itself.id, itself.verdict) == ("method.itself", Verdict.FAIL)
+    assert itself.message.endswith(": a golden is missing")
+    idle = method_card(found, [replace(one, verdict=Verdict.NOT_APPLICABLE, cause=None)]).records[-1]
+    assert idle.message.endswith("does not clear the gate: no claim passes")
     (red,) = method_card(found, [*seeds, replace(one, verdict=Verdict.FAIL, cause=None)]).records
     assert (red.verdict, red.cause) == (Verdict.FAIL, None)
 

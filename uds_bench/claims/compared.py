@@ -68,7 +68,7 @@ def paired(a: Score, b: Score) -> dict[str, Any] | None:
 def read_verdicts(run: RunReport) -> dict[str, str]:
     """Status by claim; the worst where tests of one name decided it more than once."""
     worst: dict[str, str] = {}
-    for record in run.claims:
+    for record in run.told:
         worst[record.name] = max(record.status, worst.get(record.name, record.status), key=_rank)
     return worst
 

@@ -184,7 +184,8 @@ def _advice(verdict: Verdict, cause: Cause | None, flag: Flag | None, spec: Clai
         return ""
     if decision.advice and cause in (decision.cause, Cause.CONTROL):  # a control may have missed for the same reason
         return decision.advice
-    return ADVICE[cause] if cause else spec.advice if verdict is Verdict.FAIL else ""
+    is_missed = verdict is Verdict.FAIL and decision.verdict is not Verdict.PASS  # not a pass that was declared a fail
+    return ADVICE[cause] if cause else spec.advice if is_missed else ""
 
 
 def _specimen(name: str, decision: Decision, text: str, must: str) -> Settled:

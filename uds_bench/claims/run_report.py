@@ -43,15 +43,13 @@ class FactTable(ReportTable):
 class RunSummary(ReportTable):
     """`counts`: claims by status; they add up to those planned.
 
-    `problems` make the run red whatever the claims say, and so do `method_problems`, of one that was tried beside the
-    manifest, which is about no candidate. `whole`: whether no claim of the files that were run was left
+    `problems` make the run red whatever the claims say. `whole`: whether no claim of the files that were run was left
     out, by name or by an option.
     """
 
     planned: int = Field(ge=0)
     counts: dict[str, int]
     problems: list[str]
-    method_problems: list[str] = Field(default_factory=list)
     notes: list[str]
     ok: bool
     whole: bool = False
@@ -85,6 +83,11 @@ class RunReport(BaseModel):
     scores: tuple[Score, ...]
     wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
     table: FactTable | None = None
+
+    @property
+    def told(self) -> tuple[ClaimRecord, ...]:
+        """The claims that a reader is shown: of candidates, of what those rest on, and of a method."""
+        return (*self.claims, *self.of_method)
 
     @property
     def parts(self) -> Mapping[str, Any]:

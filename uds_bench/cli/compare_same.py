@@ -89,7 +89,7 @@ def _distances(a: Score, b: Score) -> list[float]:
 
 def _claim_differences(first: RunReport, second: RunReport) -> Iterator[str]:
     """Claims that were held against another bound, which pools may have measured, or kept honest by other controls."""
-    before, after = ({record.name: _held(record) for record in run.claims} for run in (first, second))
+    before, after = ({record.name: _held(record) for record in run.told} for run in (first, second))
     for name in before.keys() & after.keys():
         for what, value in before[name].items():
             if not alike(value, after[name][what], EQUAL):

@@ -85,6 +85,8 @@ def _show(card: MethodCard) -> None:
     for row in card.rows:
         if row.expected:
             typer.echo(f"expected: {row.claim}: {row.expected}")
+        elif row.why:
+            typer.echo(f"{row.verdict.upper()}: {row.claim}: {row.why}")
     for line in card.remarks:
         typer.echo(f"note: {line}")
     for line in card.problems:

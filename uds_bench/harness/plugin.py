@@ -71,8 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         found = run_session_of(config).found
         if tried is not None:
-            found.problems, found.remarks = tried.problems, tried.remarks
-            found.method_problems, found.of_method = tried.method_problems, tried.of_method
+            found.problems, found.remarks, found.of_method = tried.problems, tried.remarks, tried.of_method
 
 
 @pytest.hookimpl(trylast=True)
@@ -110,10 +109,7 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
         given = {"--uds-device": settings.device, "--uds-batch-size": settings.batch_size}
         options = [word for option in given.items() if option[1] for word in option]
         card = check_method(settings.method, audits, store=settings.store, tell=tell, options=options)
-        wrong = [*card.problems] or ([] if card.ok or card.missed else [card.sentence])
-        return settings.manifest, RunResult(
-            method_problems=wrong, of_method=card.records, remarks=[*card.remarks, card.sentence]
-        )
+        return settings.manifest, RunResult(of_method=card.records, remarks=[*card.remarks, card.sentence])
     require_claims(method.expected)
     trials = try_method(method, methods_home(), audits, tell)
     config.option.uds_excused = trials.excused

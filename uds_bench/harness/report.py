@@ -43,7 +43,6 @@ def run_report(run: Run, found: RunResult) -> RunReport:
             planned=len(found.planned),
             counts=found.counts,
             problems=found.problems,
-            method_problems=found.method_problems,
             notes=notes(run, found),
             ok=found.is_green,
             whole=found.is_whole,

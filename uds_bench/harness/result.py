@@ -20,9 +20,8 @@ NEVER_RUN = "was never run"
 class RunResult:
     """Keyed by the test's node id: `planned` claims as (claim, subject), and the `records` of those that ran.
 
-    `problems` make the run red whatever the claims say. Of a method that is tried beside a manifest, `of_method` are
-    claims over its seeds, and `method_problems` what makes it red besides: both are about no candidate. `remarks` only
-    tell. `loads`: how often each checkpoint was loaded, over all
+    `problems` make the run red whatever the claims say. `of_method`: claims over the seeds of a method that is tried
+    beside a manifest, about no candidate. `remarks` only tell. `loads`: how often each checkpoint was loaded, over all
     processes. `deselected`: claims that were collected and then left out on request.
     `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
     nothing. `of_gate`: how many claims of the default were judged, and how many it has. `written`: by what it is, what
@@ -33,7 +32,6 @@ class RunResult:
     planned: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     records: dict[str, ClaimRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    method_problems: list[str] = field(default_factory=list)
     of_method: list[ClaimRecord] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     loads: Counter[str] = field(default_factory=Counter)
@@ -60,12 +58,7 @@ class RunResult:
         """Whether every planned claim is there and good, without a problem."""
         adds_up = sum(self.counts.values()) == len(self.planned)
         held = all(record.is_good for record in self.of_method)
-        return adds_up and held and not self.reasons and is_good(self.records.values())
-
-    @property
-    def reasons(self) -> list[str]:
-        """What makes the run red whatever the claims say."""
-        return [*self.problems, *self.method_problems]
+        return adds_up and held and not self.problems and is_good(self.records.values())
 
     def check_sum(self) -> None:
         """A sum that does not add up is a problem of its own."""

@@ -142,7 +142,7 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
         of, named = ("", "") if failed else (out_of, f"{_names(undecided)}; ")
         told.append(f"{len(undecided)}{of} undecided ({named}{_causes(undecided)})")
     if not told:
-        told = [textwrap.shorten("; ".join(found.reasons), 150) or "other tests than those of claims did not pass"]
+        told = [textwrap.shorten("; ".join(found.problems), 150) or "other tests than those of claims did not pass"]
     return f"{who}RED: {', '.join(told)}: {'do not rely on it' if is_embedded else _release(found)}."
 
 
@@ -153,8 +153,10 @@ def _release(found: RunResult) -> str:
         of.setdefault(record.subject or "", []).append(record)
     if found.problems or not all(record.is_good for record in of.pop("", [])):
         return "do not release"
-    passed = [name for name, records in of.items() if is_good(records)]
-    stopped = [name for name in of if name not in passed] + ["what the method makes"] * bool(found.method_problems)
+    good = [name for name, records in of.items() if is_good(records)]
+    stopped = [name for name in of if name not in good]
+    # Of what was excused nothing was shown.
+    passed = [name for name in good if not any(record.flag in NAMED for record in of[name])]
     held = f"; what was asked holds for {_some(passed)}" if passed else ""
     return "do not release" + (f" {_some(stopped)}" if stopped else "") + held
 

@@ -52,7 +52,7 @@ class RunSession:
         for remark in self.found.remarks:
             junit.add_global_property("uds_remark", remark)
         missed = [record.message for record in self.found.of_method if not record.is_good]
-        for number, problem in enumerate([*self.found.reasons, *missed], 1):
+        for number, problem in enumerate([*self.found.problems, *missed], 1):
             name = f"uds_bench::method::problem{number}"
             junit.pytest_runtest_logreport(pytest.TestReport(name, (name, None, name), {}, "failed", problem, "call"))
 

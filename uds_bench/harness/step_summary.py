@@ -27,10 +27,10 @@ def append_step_summary(found: RunResult, is_embedded: bool, exit_code: int, ins
 
 def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> str:
     """The run in one sentence, a row a candidate where a manifest names them, and a row for each claim that is red."""
-    problems = [f"{len(found.reasons)} problems, told in the log"] if found.reasons else []
+    problems = [f"{len(found.problems)} problems, told in the log"] if found.problems else []
     records = found.told
     told = [
-        f"### {sentence(replace(found, problems=problems, method_problems=[]), is_embedded, exit_code, instead)}",
+        f"### {sentence(replace(found, problems=problems), is_embedded, exit_code, instead)}",
         *problems,
     ]
     table = candidate_table(records)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from uds_bench.claims.candidate_table import candidate_table
-from uds_bench.claims.record import STATUSES, ClaimRecord
+from uds_bench.claims.record import STATUSES, ClaimRecord, count
 from uds_bench.errors import counted
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
@@ -66,7 +66,7 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
     if unrun:
         line = f"MISSING: {counted(len(unrun), 'claim')} never ran: {', '.join(unrun)}"
         reporter.write_line(textwrap.shorten(line, WIDTH, placeholder=" ..."), red=True)
-    for problem in found.reasons:
+    for problem in found.problems:
         reporter.write_line(f"error: {problem}", red=True)
 
 
@@ -75,11 +75,11 @@ def write_end(reporter: Any, run: Run, found: RunResult, exit_code: int) -> None
     for what, path in found.written.items():
         reporter.write_line(f"{what}: {path}")
     total = " + ".join(
-        f"{number} {word}" for word, number in found.counts.items() if number or word in ("pass", "fail")
+        f"{number} {word}" for word, number in count(found.told).items() if number or word in ("pass", "fail")
     )
     colour = "green" if found.is_green and exit_code == 0 else "red"
     for line in (
-        f"{len(found.planned)} claims planned = {total}",
+        f"{len(found.planned) + len(found.of_method)} claims planned = {total}",
         sentence(found, run.is_embedded, exit_code, run.instead),
     ):
         reporter.write_line(line, bold=True, **{colour: True})

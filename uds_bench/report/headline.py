@@ -102,12 +102,13 @@ def headline(run: RunReport, claims: Sequence[ClaimView]) -> Headline:
         reason = "No claim stops the release, but the run does not say that it is ok: see its terminal output."
     else:
         title, reason = "no claim stops this release", _accepted(claims)
+    of_method = Counter(one.status for one in run.of_method)
     return Headline(
         green=title == "no claim stops this release",
         title=title,
         reason=reason,
-        planned=planned,
-        terms=tuple((WORDS[name], summary.counts.get(name, 0)) for name in STATUSES),
-        problems=(*summary.problems, *summary.method_problems),
+        planned=planned + len(run.of_method),
+        terms=tuple((WORDS[name], summary.counts.get(name, 0) + of_method[name]) for name in STATUSES),
+        problems=tuple(summary.problems),
         notes=tuple(summary.notes),
     )

@@ -109,7 +109,7 @@ def _fingerprint(script: str) -> str:
 def render(run: RunReport, changed: Changes | None = None) -> Page:
     """The run report as a page. What is odd in an audit's own part is shown as absent; what cannot be trusted makes the
     headline red. Everything that comes from the report is escaped, or set as text."""
-    claims, parts = read_claims((*run.claims, *run.of_method)), PageParts()
+    claims, parts = read_claims(run.told), PageParts()
     seen, by_checkpoint = overview(claims), _by_checkpoint(run.scores)
     facts = {
         name: parts.add("facts", facts=found)

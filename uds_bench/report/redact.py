@@ -47,7 +47,7 @@ def redacted(run: RunReport, place: str) -> RunReport:
     if not run.salt:
         raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
     told = run.summary
-    left = {"notes": told.notes, "reasons that make it red": [*told.problems, *told.method_problems]}
+    left = {"notes": told.notes, "reasons that make it red": told.problems}
     notes = [f"{len(lines)} {what}: {ELSEWHERE}" for what, lines in left.items() if lines]
     notes.append("redacted: ids in brackets stand for names, values, replies and reasons")
     return RunReport(
@@ -55,7 +55,7 @@ def redacted(run: RunReport, place: str) -> RunReport:
         | {
             "salt": "",
             "manifest": ManifestRecord(path=Path(run.manifest.path).name, digest=hidden(run.manifest.digest, run.salt)),
-            "summary": told.model_copy(update={"problems": [], "method_problems": [], "notes": notes}),
+            "summary": told.model_copy(update={"problems": [], "notes": notes}),
             **{key: tuple(_claim(one, run.salt) for one in getattr(run, key)) for key in ("claims", "of_method")},
             "scores": tuple(_score(score, run.salt) for score in run.scores),
             "wordings": {},

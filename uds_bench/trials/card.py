@@ -14,13 +14,16 @@ from uds_bench.statistics.means import finite_or_none, mean
 from uds_bench.trials.beds import Trials
 from uds_bench.verdicts import Cause, Flag, Verdict
 
+ITSELF = "method.itself"
+"""What stands beside the claims about what a method makes: whether it is one at all."""
 WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)
 class ClaimRow:
     """One claim over seeds. `seeds`: how many came to each verdict; `low` and `high`: 95% interval of the mean;
-    `expected`: why the method need not pass it, as its author says; `cause`: of most seeds that are undecided."""
+    `expected`: why the method need not pass it, as its author says; `cause`: of most seeds that are undecided. `why`:
+    what the claim says of the first seed that came out worst, and `advice` what to do."""
 
     claim: str
     verdict: str
@@ -31,6 +34,8 @@ class ClaimRow:
     needs: str
     expected: str = ""
     cause: str = ""
+    why: str = ""
+    advice: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -65,8 +70,14 @@ class MethodCard:
 
     @property
     def records(self) -> list[ClaimRecord]:
-        """Its rows as claims about what the method makes, as a run shows them beside its candidates."""
-        return [_record(f"method {self.method}", row) for row in self.rows]
+        """Its rows as claims about what the method makes, as a run shows them beside its candidates; what makes it red
+        whatever they say is one more."""
+        subject = f"method {self.method}"
+        found = [_record(subject, self.method, row) for row in self.rows]
+        if wrong := self.problems or ((self.sentence,) if not (self.ok or self.missed) else ()):
+            told = f"{ITSELF} [{subject}]: {'; '.join(wrong)}"
+            found.append(ClaimRecord(ITSELF, subject, "none", Verdict.FAIL, told))
+        return found
 
     @property
     def missed(self) -> list[str]:
@@ -117,18 +128,21 @@ def method_card(
     return MethodCard(trials.method.name, rows, tuple(costs), tuple(amiss), tuple(trials.remarks))
 
 
-def _record(subject: str, row: ClaimRow) -> ClaimRecord:
+def _record(subject: str, method: str, row: ClaimRow) -> ClaimRecord:
     verdict = Verdict(row.verdict)
-    told = f"seeds: {', '.join(f'{count} {word}' for word, count in row.seeds.items())}"
-    told += "" if row.observed is None else f"; mean {row.observed:.3g}, needs {row.needs}"
-    declared = verdict in (Verdict.FAIL, Verdict.UNDECIDED) and bool(row.expected)
+    is_bad = verdict in (Verdict.FAIL, Verdict.UNDECIDED)
+    declared = is_bad and bool(row.expected)
+    told = [f"seeds: {', '.join(f'{count} {word}' for word, count in row.seeds.items())}"]
+    told += [] if row.observed is None else [f"mean {row.observed:.3g}, needs {row.needs}"]
+    told += [row.why] if is_bad and row.why else []
+    told += [f"{NOT_MEANT}: {row.expected}"] if declared else []
     count = sum(row.seeds.values())
     return ClaimRecord(
         row.claim,
         subject,
         "none",
         verdict,
-        f"{row.claim} [{subject}]: {told}{f'; {NOT_MEANT}: {row.expected}' if declared else ''}",
+        f"{row.claim} [{subject}]: {'; '.join(told)}",
         cause=Cause(row.cause) if row.cause else None,
         flag=Flag.DECLARED if declared else None,
         observed=row.observed,
@@ -136,6 +150,8 @@ def _record(subject: str, row: ClaimRow) -> ClaimRecord:
         unit="seeds",
         bound=Bound(needs=row.needs),
         expected={"reason": row.expected} if declared else {},
+        advice="" if declared else row.advice,
+        reproduce=f"uds-bench gate-method {method} --audits {row.claim.partition('.')[0]}",
     )
 
 
@@ -163,5 +179,8 @@ def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
     worst = next(word for word in WORST if word in verdicts)
     causes = Counter(one.cause.value for one in records if one.cause and worst is Verdict.UNDECIDED)
     cause = causes.most_common(1)[0][0] if causes else ""
+    first = next(one for one in records if one.verdict is worst)
+    text = first.message.partition(": ")[2]
+    why = f"{first.subject}: {text}" if text and worst in WORST[:2] else ""
     middle, low, high = map(finite_or_none, (mean(observed if whole else []), interval.low, interval.high))
-    return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, records[0].needs, cause=cause)
+    return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, first.needs, "", cause, why, first.advice)

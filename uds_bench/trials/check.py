@@ -73,6 +73,8 @@ def check_method(
 ) -> MethodCard:
     """Whether an unlearning method clears the gate, on the shipped models and with three seeds.
 
+    A script calls it under `if __name__ == "__main__":`, as models are made by processes that import the script.
+
     Args:
         method: A callable, `package.module:function`, or a built-in method's name. It is called with model, tokenizer,
             forget, retain, seed, and reference where it has such a parameter, and gives back the model. `forget` and

@@ -69,6 +69,8 @@ class UserMethod:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> UserMethod:
         """A callable at hand. Raises ConfigurationError for one that takes other arguments."""
+        if not callable(function):
+            raise ConfigurationError(f"{function!r}: is no function (of type {type(function).__name__}): {CALLED}")
         name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
         try:
             signature = inspect.signature(function)
