@@ -9,6 +9,7 @@ from trained_tokenizers import TOKENIZERS
 from transformers import PreTrainedTokenizerFast
 
 from uds_bench.children import Child
+from uds_bench.facts import letters, name_matching, shown
 
 RENDERER = Child("uds_bench.facts.rendering:render", 60)
 
@@ -43,3 +44,12 @@ def public_data() -> Path:
     if "UDS_BENCH_DATA" not in os.environ:
         pytest.skip("not applicable: UDS_BENCH_DATA does not name a folder with tofu/ and uds/")
     return Path(os.environ["UDS_BENCH_DATA"])
+
+
+@pytest.fixture(autouse=True)
+def read_anew() -> None:
+    """Nothing is remembered of texts that another test read, maybe by other code."""
+    for module in (letters, shown, name_matching):
+        for one in vars(module).values():
+            if hasattr(one, "cache_clear"):
+                one.cache_clear()
