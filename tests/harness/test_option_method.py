@@ -30,6 +30,7 @@ def test_what_a_method_makes_is_judged_and_what_it_fails_at_is_told(bench: Bench
     assert ran.verdicts == {"depth.frozen": "pass"}
     assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in ran.report["summary"]["problems"][0]
     assert "ours:forget left the model as it was" in ran.text
+    assert "\nuds_bench: what ours:forget makes: RED: " in ran.text
     assert ran.report["manifest"]["path"].endswith("uds.toml")
     junit = ElementTree.parse(bench.folder / "junit.xml")
     (failure,) = junit.iter("failure")

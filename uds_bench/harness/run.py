@@ -66,7 +66,10 @@ class Run:
 
     @property
     def instead(self) -> str:
-        """The models that the default judges in the place of the shipped ones, in words; "" where it judges those."""
+        """The models that are judged in the place of the shipped ones or of a manifest's, in words; "" where it is
+        those."""
+        if hasattr(self.config.option, "uds_excused"):
+            return f"what {self.settings.method} makes"
         from uds_bench.zoo.specimens import are_shipped, home
 
         return "" if are_shipped() or not self.is_gate else f"the models in {home()}, not the shipped ones"
