@@ -45,7 +45,7 @@ def test_changes_come_in_the_order_of_the_earlier_run_and_then_of_the_later() ->
 
 def run(*claims: tuple[str, str], digest: str = "d") -> Any:
     made = [SimpleNamespace(name=name, status=status) for name, status in claims]
-    return SimpleNamespace(claims=made, started="then", manifest=SimpleNamespace(path="uds.toml", digest=digest))
+    return SimpleNamespace(told=made, started="then", manifest=SimpleNamespace(path="uds.toml", digest=digest))
 
 
 @pytest.mark.parametrize("order", [1, -1])
