@@ -89,3 +89,9 @@ def test_inputs_are_never_overwritten(refused: Refused, source: Path, tmp_path: 
     assert "would be overwritten" in refused("annotate", source, "--out", tmp_path / "." / source.name)
     assert "would be overwritten" in refused("annotate", source, "--out", tmp_path / "f.jsonl", "--failed", source)
     assert source.read_text() == before
+
+
+def test_a_file_of_another_format_is_refused(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "qa.jsonl").write_text('{"question": "Who?", "answer": "Ann."}\n')
+    told = refused("annotate", tmp_path / "qa.jsonl", "--out", tmp_path / "facts.Parquet")
+    assert "facts.Parquet: JSON is written, not .Parquet: name a .json or .jsonl file" in told

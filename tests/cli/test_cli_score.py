@@ -123,7 +123,6 @@ def test_what_was_computed_before_a_metric_failed_is_kept(
         (("--engine", "slurn"), "--engine: there is no 'slurn': did you mean 'slurm'"),
         (("--shard", "3/2"), "--shard: '3/2' is no share: write it as 2/8, from 1/8 to 8/8"),
         (("--out", "."), "--out: . is a folder: name a file"),
-        (("--out", "s.Parquet"), "--out: s.Parquet: JSON is written, not .Parquet"),
         (("--store", "/dev/null/store"), "/dev/null/store is not writable"),
     ],
 )

@@ -10,6 +10,7 @@ import typer
 from uds_bench.cli.session import CommandScope, CommandSession, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
+    UNWRITTEN,
     AttacksOption,
     AuditsOption,
     BatchSizeOption,
@@ -66,7 +67,7 @@ def score(
 
     from uds_bench.scores import Scores
 
-    require_file(out, "--out", FORMATS)
+    require_file(out, "--out", UNWRITTEN)
     if out.suffix.lower() not in FORMATS:
         raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
     share, where = read_shard(shard), find_engine(engine)
