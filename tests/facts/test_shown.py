@@ -333,6 +333,7 @@ def test_who_writes_a_number_without_end_ends_no_audit() -> None:
     assert tells(f"&#{'1' * 5000}; Rome", ["Rome"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [
