@@ -123,3 +123,13 @@ def test_letters_that_look_alike_are_read_as_the_same(name: str, told: str) -> N
 def test_a_letter_looks_like_no_more_than_one(text: str) -> None:
     """Read once more, what was read stays as it is."""
     assert tokens(" ".join(tokens(text))) == tokens(text)
+
+
+def test_groups_that_share_a_name_are_one_however_many_there_are() -> None:
+    found = Aliases([["ant", "bee"], ["bee", "cow"], ["dog", "elk"], ["elk", "fox"]], transitive=True)
+    assert found.of("ant") == found.of("cow") == {"ant", "bee", "cow"}
+    assert found.of("dog") == found.of("fox") == {"dog", "elk", "fox"}
+
+
+def test_what_shares_a_thing_with_a_name_meets_it() -> None:
+    assert Aliases([["ant", "bee"], ["bee", "cow"]]).meeting(["ant"]) == {"ant", "bee", "cow"}

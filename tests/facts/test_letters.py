@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.facts.letters import GROWN, plain, reading, spelling, unmarked
+from uds_bench.facts.letters import GROWN, LookAlikes, plain, reading, spelling, unmarked
 from uds_bench.facts.name_matching import alike, says, spans, tells
 
 TRADEMARK, RAISED_1, COLON, CLICK = "\u2122", "\u00b9", "\u02d0", "\u01c3"
@@ -172,3 +172,15 @@ def test_what_is_written_and_not_shown_is_heard_as_well(text: str) -> None:
     """A name in a tag or a command, or among signs that could be emphasis, is there for who reads the text."""
     assert tells(f"It is {text}", ["Rome"])
     assert says(f"It is {text}", "Rome")
+
+
+def test_what_a_letter_looks_like_is_found_once_and_kept() -> None:
+    found = LookAlikes()
+    asked = {"\u00f8": "o", "\u00e9": "\u00e9", "\u1d1c": "u", "x": "x", "1": "1"}
+    for _ in range(2):
+        assert {sign: chr(found[ord(sign)]) for sign in asked} == asked
+    aa, ii = (chr(found[ord(sign)]) for sign in "\u093e\u093f")
+    assert aa.isalpha()
+    assert ii.isalpha()
+    assert aa != ii
+    assert {ord("\u00f8"), 0x093E} <= found.keys()

@@ -363,3 +363,15 @@ def test_a_text_twice_as_long_takes_about_twice_as_long(part: str) -> None:
     seconds(1000)
     short, long = seconds(10_000), seconds(80_000)
     assert long < 24 * max(short, 0.01), (short, long)
+
+
+def test_a_code_beyond_all_letters_is_none() -> None:
+    assert tells(r"Ro\u{110000}me", ["Rome"])
+    assert tells(r"Ro\u{10ffff}me Oslo", ["Oslo"])
+
+
+def test_signs_of_a_mail_are_read_where_they_show_something() -> None:
+    """`=0A` may be a number of a program's; of an address `%0A` ends a line."""
+    assert not any("\n" in one for one in readings("a=0A=0Ab"))
+    assert any("\n" in one for one in readings("a%0Ab"))
+    assert "aRo" in readings("a=52=6F")
