@@ -94,4 +94,4 @@ def test_inputs_are_never_overwritten(refused: Refused, source: Path, tmp_path: 
 def test_a_file_of_another_format_is_refused(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "qa.jsonl").write_text('{"question": "Who?", "answer": "Ann."}\n')
     told = refused("annotate", tmp_path / "qa.jsonl", "--out", tmp_path / "facts.Parquet")
-    assert "facts.Parquet: JSON is written, not .Parquet: name a .json or .jsonl file" in told
+    assert "facts.Parquet: .Parquet is no format: let it end in .jsonl or .json" in told

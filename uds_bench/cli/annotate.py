@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.console.options import require_file
+from uds_bench.console.options import JSON_LINES, require_file
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.storage import write_atomic
 
@@ -60,7 +60,9 @@ def annotate_to(
 ) -> None:
     """`annotate`; `again`: the command that has these options, for who called another one."""
     before = f"{again} " if again else ""
-    targets = [require_file(path, option) for path, option in ((out, "--out"), (failed, "--failed")) if path]
+    targets = [
+        require_file(path, option, JSON_LINES) for path, option in ((out, "--out"), (failed, "--failed")) if path
+    ]
     inputs = [path.resolve() for path in (source, corrections) if path]
     for target in targets:
         if target.resolve() in inputs:

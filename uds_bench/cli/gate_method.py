@@ -44,11 +44,11 @@ def gate_method(
     every seed, and where one does that is expected not to. An engine makes the models, which are judged here; its
     machines must see their folder under the same name.
     """
-    from uds_bench.console.options import chosen, require_file
+    from uds_bench.console.options import JSON, chosen, require_file
     from uds_bench.trials.method import UserMethod
 
     if card is not None:
-        require_file(card, "--card")
+        require_file(card, "--card", JSON)
     # A slip is told before the libraries are loaded.
     chosen(audits, registry.audits(), "--audits")
     UserMethod.find(method)

@@ -10,7 +10,6 @@ import typer
 from uds_bench.cli.session import CommandScope, CommandSession, read_scope
 from uds_bench.console.app import show_interval, show_number, show_table
 from uds_bench.console.options import (
-    UNWRITTEN,
     AttacksOption,
     AuditsOption,
     BatchSizeOption,
@@ -28,7 +27,7 @@ from uds_bench.console.options import (
 from uds_bench.device import batches
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.engines.shard import read_shard
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import UdsError
 from uds_bench.storage import write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
 
@@ -67,9 +66,7 @@ def score(
 
     from uds_bench.scores import Scores
 
-    require_file(out, "--out", UNWRITTEN)
-    if out.suffix.lower() not in FORMATS:
-        raise ConfigurationError(f"--out {out}: {out.suffix or 'no ending'} is no format: let it end in .json or .csv")
+    require_file(out, "--out", FORMATS)
     share, where = read_shard(shard), find_engine(engine)
     scope = read_scope(manifest, metrics, attacks, variants, checkpoints, audits, store, device, where is None)
     require_folders(scope.store, dict(scope.manifest.checkpoints()), "--store")

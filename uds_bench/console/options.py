@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -75,16 +75,17 @@ def tell_left_out(left_out: Mapping[str, str]) -> None:
         typer.echo(f"uds-bench: left out, as {why}: {', '.join(names)}", err=True)
 
 
-UNWRITTEN = (".parquet", ".csv", ".tsv", ".xlsx", ".pkl", ".html", ".yaml", ".toml")
-"""Endings of files that no command with `--out FILE` writes."""
+JSON, JSON_LINES = (".json",), (".jsonl", ".json")
+"""Endings of files that hold one document, and of those that hold one a line."""
 
 
-def require_file(path: Path, option: str, formats: Iterable[str] = ()) -> Path:
-    """A path that a file can be written to, told before anything is computed for it. `formats`: endings that the
-    command checks itself."""
+def require_file(path: Path, option: str, formats: Collection[str] = ()) -> Path:
+    """A path that a file can be written to, told before anything is computed for it. `formats`: the endings that it may
+    have; any where none is named."""
     if path.is_dir():
         raise ConfigurationError(f"{option}: {path} is a folder: name a file")
-    if path.suffix.lower() in UNWRITTEN and path.suffix.lower() not in formats:
-        raise ConfigurationError(f"{option}: {path}: JSON is written, not {path.suffix}: name a .json or .jsonl file")
+    if formats and path.suffix.lower() not in formats:
+        told = f"{path.suffix or 'no ending'} is no format: let it end in {' or '.join(formats)}"
+        raise ConfigurationError(f"{option} {path}: {told}")
     require_writable(path.parent, option)
     return path

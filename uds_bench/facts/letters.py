@@ -21,6 +21,7 @@ def vowel_letter(sign: str) -> str | None:
     another vowel it is another word. None for any other sign."""
     if unicodedata.category(sign) not in ("Mn", "Mc") or unicodedata.combining(sign) or INVISIBLE.match(sign):
         return None
+    # A rare Chinese sign, which needs no space either, or an Egyptian one: no text has them beside the others.
     return chr(0x20000 + ord(sign)) if UNSPACED.match(sign) else chr(0x13000 + ord(sign) % 0x400)
 
 
@@ -244,9 +245,8 @@ def spelling(text: str) -> tuple[str, ...]:
 @lru_cache(REMEMBERED)
 def _sign(sign: str) -> Sign:
     category, name = unicodedata.category(sign), unicodedata.name(sign, "")
-    if category == "Me" or (category == "Cc" and not sign.isspace()):  # what goes round a letter, or shows nothing
-        return UNREAD
-    if sign in SILENT:
+    # What goes round a letter, shows nothing, or is left out.
+    if category == "Me" or (category == "Cc" and not sign.isspace()) or sign in SILENT:
         return UNREAD
     if (vowel := vowel_letter(sign.translate(SAME))) is not None:
         return Sign(vowel, name.partition(" ")[0], vowel)

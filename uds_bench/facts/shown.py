@@ -11,11 +11,7 @@ from urllib.parse import unquote
 
 from uds_bench.facts.letters import REMEMBERED, few_accents, unmarked, unraised
 
-SPECIAL = re.compile(
-    r"[&<%\\*`~^=$#@\[{_\x00-\x08\x0b-\x1f\x7f\x9b\u202e\u3010\U000e0020-\U000e007e]"
-    r"|''|\|\||[-\u2010\u00ad]\r?\n|\(\d|\d[\W_]\d"
-)
-"""What a text has that may be shown otherwise than it is written; and words of several capitals."""
+# What a text has that is shown otherwise than it is written, by who shows it, in the order of `STEPS`.
 NOTE = re.compile(
     r"\[(?:\^\w{1,12}|\^?(?:note )?\d[\d ,\u2013-]{0,11})\]|\u3010[^\u3011]{1,20}\u3011|\(\d{1,3}\)"
     r"|<(sup|ref)[^<>]*>[^<>]{1,80}</\1>|\$?\^\{?\d{1,3}\}?\$?\^?"
@@ -25,7 +21,9 @@ TERMINAL = re.compile(
     r"|\x9b[0-9;?]*[A-Za-z]|[^\n]\x08|\\f[BIRPCW]|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]",
     re.I,
 )
+# A line's end and others, as programs write them; before a letter, which else would be grown to it.
 PROGRAM = re.compile(r"\\{1,4}(?:[nrtbfv]|0(?![0-7]))(?=[^\W_])")
+# A reference to a sign that Python would take a text of any length for, and refuse.
 LONG_NUMBER = re.compile(r"&#0*[1-9]\d{7,}")
 CODED = re.compile(
     r"\\u\{([0-9A-Fa-f]{1,6})\}|\\u([0-9A-Fa-f]{4,5})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-9A-Fa-f]{6})"
@@ -65,8 +63,8 @@ Step = Callable[[str], str]
 def _decoded(text: str) -> str:
     text = html.unescape(LONG_NUMBER.sub("", text)).translate(TAGGED)
     text = QUOTED.sub(lambda found: _unquoted(found[0]), text)
-    text = CODED.sub(lambda found: _sign("".join(one or "" for one in found.groups()), 16), text)
-    return OCTAL.sub(lambda found: _sign(found[1], 8), text)
+    text = CODED.sub(lambda found: _letter("".join(one or "" for one in found.groups()), 16), text)
+    return OCTAL.sub(lambda found: _letter(found[1], 8), text)
 
 
 def _unquoted(text: str) -> str:
@@ -78,14 +76,20 @@ def _unquoted(text: str) -> str:
     return shown if shown.isprintable() or "%" in text else text
 
 
-def _sign(number: str, base: int) -> str:
+def _letter(number: str, base: int) -> str:
     return chr(found) if (found := int(number, base)) < 0x110000 else ""
 
 
 def _composed(text: str) -> str:
     """Letters that are written as several signs, as of Korean and of names of files, and narrow Japanese ones."""
+    if text.isascii():
+        return text
     text = HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     return unicodedata.normalize("NFC", few_accents(text))
+
+
+def _linked(text: str) -> str:
+    return LINKED.sub(lambda found: found[1] or found[2] or "", text)
 
 
 def _latex(text: str) -> str:
@@ -112,14 +116,14 @@ def _in_words(text: str) -> str:
 
 
 STEPS: tuple[tuple[Step, ...], ...] = (
-    (lambda text: LINKED.sub(lambda found: found[1] or found[2] or "", text),),
+    (_linked,),
     (lambda text: NOTE.sub("", text),),
     (lambda text: TERMINAL.sub("", text),),
     *((_decoded,) for _ in range(NESTED)),
     (lambda text: TURNED.sub(lambda found: (found[1] or found[2] or "")[::-1], text),),
     (lambda text: UNSEEN.sub("", text),),
     (lambda text: TAG.sub(" ", INLINE.sub("", text)), lambda text: TAG.sub("", text)),
-    (lambda text: LINKED.sub(lambda found: found[1] or found[2] or "", text),),
+    (_linked,),
     (lambda text: BOARD.sub("", text),),
     (_latex,),
     (_emphasized,),
@@ -141,22 +145,15 @@ def readings(text: str) -> tuple[str, ...]:
         >>> readings("R&ouml;m, <b>Ro</b>me")[-1], readings("**Ro**me, visitRome, 1,924")[-1], readings("Rome")
         ('R\u00f6m, Rome', 'Rome, visit Rome, 1924', ('Rome',))
     """
-    if not text.isascii() and (composed := _composed(text)) != text:
-        return (text, *readings(composed))
-    if not _is_special(text):
-        return (text,)
+    composed = _composed(text)
     found = [text]
-    for now in dict.fromkeys([text, PROGRAM.sub(" ", text)]):
+    for now in dict.fromkeys([composed, PROGRAM.sub(" ", composed)]):
         ways = [now]
         found.append(now)
         for steps in STEPS:
             ways = [*dict.fromkeys(step(way) for step in steps for way in ways)]
             found += ways
     return tuple(dict.fromkeys(found))
-
-
-def _is_special(text: str) -> bool:
-    return SPECIAL.search(text) is not None or _in_words(text) != text
 
 
 @lru_cache(REMEMBERED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.console.app import ABSENT, ends, show_table
-from uds_bench.console.options import DeviceOption, StoreOption, require_file
+from uds_bench.console.options import JSON, DeviceOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def recheck(
             f"{manifest}: recheck needs [association] requests and candidates: add what is missing"
         )
     asked = {one.id: one for one in read_requests(section.requests, properties_of(section))}
-    place = require_file(out or Path(section.requests).with_suffix(".recheck.json"), "--out")
+    place = require_file(out or Path(section.requests).with_suffix(".recheck.json"), "--out", JSON)
     audit = opened(section, read(section), section.needed(section.judged()), store, device)
     found = [one for name in section.judged() for one in rechecked(audit, name)]
     waiting = {one.id for one in found if one.waits} & asked.keys()

@@ -186,8 +186,8 @@ def near(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
     said, letters = _glance(text)
     return any(
-        not wanted or not said.isdisjoint(wanted) or any(name in letters for name in forms)
-        for wanted, forms in _names(names)
+        not wanted or not said.isdisjoint(wanted) or any(name in letters for name in spelled)
+        for wanted, spelled in _names(names)
     )
 
 
