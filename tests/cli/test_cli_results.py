@@ -127,7 +127,7 @@ def test_score_files_and_other_schemas_are_refused(refused: Refused, tmp_path: P
     file.write_text(json.dumps({"schema": 1, "scores": []}))
     assert "is a score file: name a run report" in refused("report", file, "--out", page)
     file.write_text(json.dumps({"schema": 7, "scores": [], "claims": []}))
-    assert "has schema 7, this version reads 2" in refused("report", file, "--out", page)
+    assert "has schema 7, this version reads 3" in refused("report", file, "--out", page)
     assert not page.exists()
 
 

@@ -39,8 +39,8 @@ def test_it_is_read_back_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"schema": 1}, "run.json: has schema 1, this version reads 2: write it again"),
-        ({"schema": "x" * 9999}, "this version reads 2: write it again"),
+        ({"schema": 1}, "run.json: has schema 1, this version reads 3: write it again"),
+        ({"schema": "x" * 9999}, "this version reads 3: write it again"),
         ({"claims": [{"id": "a"}]}, "run.json: is no run report (claims.0.subject: Field required): write it again"),
         ({"claims": [claim("a").to_json() | {"verdict": "fine"}]}, "is no run report (claims.0.verdict: "),
         ({"claims": [claim("a").to_json() | {"flag": "odd"}]}, "is no run report (claims.0.flag: "),

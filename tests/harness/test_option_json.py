@@ -19,7 +19,7 @@ def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
     assert f"uds_bench: manifest {manifest}" in ran.text
     assert "device cpu" in ran.text
     report = ran.report
-    assert report["schema"] == 2
+    assert report["schema"] == 3
     assert report["tool"]["name"] == "uds_bench"
     assert report["manifest"]["path"] == str(manifest)
     assert len(report["manifest"]["digest"]) == 64

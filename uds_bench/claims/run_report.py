@@ -13,7 +13,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import MOST_CHARACTERS, first_problem
 from uds_bench.scores import Score
 
-SCHEMA: Literal[2] = 2
+SCHEMA: Literal[3] = 3
 WEAK = "controls are stand-ins: add "
 """What a note begins with that says which controls a manifest lacks."""
 
@@ -67,7 +67,7 @@ class RunReport(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
-    schema_: Literal[2] = Field(SCHEMA, alias="schema")
+    schema_: Literal[3] = Field(SCHEMA, alias="schema")
     tool: Tool
     manifest: ManifestRecord
     profile: str
