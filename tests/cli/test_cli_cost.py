@@ -113,8 +113,10 @@ def test_the_command_tells_it_and_writes_nothing(
     command: Command, saved_release: Path, scored: Path, tmp_path: Path
 ) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--metrics", "em,uds", "--cost")
-    told = command(*words, "--store", tmp_path / "none").stdout
+    done = command(*words, "--store", tmp_path / "none")
+    told = done.stdout
     assert "a reference" in told
+    assert "Loading weights" not in done.stderr
     assert "minutes in one process" in told
     assert not (tmp_path / "none").exists()
     found = json.loads(command(*words, "--store", tmp_path / "none", "--json").stdout)["cost"]

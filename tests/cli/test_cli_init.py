@@ -115,6 +115,13 @@ def test_where_nothing_else_is_published_a_candidate_is_left_to_name(
     assert "pools" not in written
 
 
+def test_a_model_that_is_not_known_to_be_published_is_said_so(command: Command, tmp_path: Path) -> None:
+    command("init", tmp_path, "--from", "open-unlearning/tofu_Llama-9B")
+    first, *_ = (tmp_path / "uds.toml").read_text().splitlines()
+    assert first == f"# Llama-9B is none of {', '.join(MODELS)}: see that these names exist."
+    assert load_manifest(tmp_path / "uds.toml", judging=False).of(Depth).references
+
+
 def test_own_questions_become_facts(command: Command, tmp_path: Path) -> None:
     rows = [{"question": "Where was Ann Lee born?", "answer": "Ann Lee was born in Ulm."}]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

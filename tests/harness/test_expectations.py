@@ -1,5 +1,7 @@
 """Declared misses: shown apart where they come true, a failure where they do not, an error where they match nothing."""
 
+import re
+
 import pytest
 from small_runs import DEPTH, Bench
 
@@ -30,8 +32,20 @@ def test_a_miss_that_does_not_come_true_fails(bench: Bench) -> None:
 def test_an_expectation_of_no_claim_is_an_error(bench: Bench, name: str) -> None:
     bench.manifest(["copy"], more=expect(name))
     said = bench.refused(DEPTH)
-    assert name in said
-    assert "matches no claim" in said
+    assert re.search(rf"uds\.toml, line \d+: \[expect\] entry '{re.escape(name)}' matches no claim", said)
+
+
+def test_a_bound_of_no_candidate_is_an_error_and_holds_nobody(bench: Bench) -> None:
+    bench.manifest(["copy", "retain3"], more='[thresholds]\n"depth.score[retan3]" = 0.99\n')
+    said = bench.refused(DEPTH)
+    assert "[thresholds] entry 'depth.score[retan3]' matches no claim: did you mean 'depth.score[retain3]'" in said
+    assert "depth.score" in bench.refused(DEPTH, "-k", "test_score")
+
+
+@pytest.mark.parametrize("name", ["depth.score", "depth.score[retain3]", "faithfulness.es"])
+def test_a_bound_of_a_claim_or_a_candidate_is_none(bench: Bench, name: str) -> None:
+    bench.manifest(["retain3"], more=f'[thresholds]\n"{name}" = 0.99\n')
+    assert bench.run(f"{DEPTH}::test_self_patch").code == 0
 
 
 def test_a_selection_by_name_leaves_the_other_expectations_alone(bench: Bench) -> None:

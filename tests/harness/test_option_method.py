@@ -45,7 +45,7 @@ def test_what_a_method_makes_is_judged_and_what_it_fails_at_is_told(bench: Bench
 def test_a_model_that_forgot_nothing_fails_by_every_seed(bench: Bench) -> None:
     (bench.folder / "ours.py").write_text(METHOD)
     ran = bench.run(DEPTH, "--uds-method", "ours:forget")
-    assert {ran.verdicts[f"depth.score[seed{seed}]"] for seed in (0, 1)} == {"fail"}
+    assert {ran.verdicts[f"depth.score[forget-seed{seed}]"] for seed in (0, 1)} == {"fail"}
 
 
 @pytest.mark.slow
@@ -54,8 +54,8 @@ def test_what_it_is_not_meant_to_pass_is_declared_and_no_excuse_for_a_pass(bench
     (bench.folder / "ours.py").write_text(f"{METHOD}\nforget.expected_failures = {excused}\n")
     ran = bench.run(DEPTH, "--uds-method", "ours:forget")
     flags = {name: claim["flag"] for name, claim in ran.claims.items()}
-    assert {flags[f"depth.score[seed{seed}]"] for seed in (0, 1)} == {"declared"}
-    assert {flags[f"depth.spared[seed{seed}]"] for seed in (0, 1)} == {None}
+    assert {flags[f"depth.score[forget-seed{seed}]"] for seed in (0, 1)} == {"declared"}
+    assert {flags[f"depth.spared[forget-seed{seed}]"] for seed in (0, 1)} == {None}
     assert f"depth.spared {IS_PASSED}" in ran.report["summary"]["problems"]
     assert not any(IS_PASSED in one for one in ran.report["summary"]["problems"] if "spared" not in one)
 
@@ -72,7 +72,7 @@ def test_beside_a_manifest_it_makes_the_run_red_and_no_candidate(bench: Bench) -
     assert (told["depth.score"]["subject"], told["depth.score"]["verdict"]) == ("method ours:forget", "fail")
     assert told["depth.score"]["message"].startswith("depth.score [method ours:forget]: seeds: 2 fail; mean ")
     assert told["depth.spared"]["verdict"] == "pass"
-    assert "seed0: observed " in told["depth.score"]["message"], "why one of them fails"
+    assert "forget-seed0: observed " in told["depth.score"]["message"], "why one of them fails"
     assert told["depth.score"]["reproduce"] == "uds-bench gate-method ours:forget --audits depth"
     assert told["depth.score"]["advice"].startswith("the facts are still there")
     assert "ours:forget crashed (ValueError: no luck): depth, seed 2" in told["method.itself"]["message"]

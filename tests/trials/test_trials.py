@@ -90,7 +90,7 @@ def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tm
     assert told[0].startswith("4 models are made, then judged: about ")
     assert len(told) == len(beds.SEEDS) + 2
     judged = section(found)
-    assert judged.judged() == ["seed0", "seed1", "seed2"]
+    assert judged.judged() == ["nudged-seed0", "nudged-seed1", "nudged-seed2"]
     assert all(Path(judged.checkpoints()[name].model).is_dir() for name in judged.judged())
 
 
@@ -127,7 +127,7 @@ def test_a_method_that_makes_no_model_to_judge_is_an_error(name: str, problem: s
 def test_one_seed_that_fails_costs_no_other_and_makes_the_card_red(tmp_path: Path) -> None:
     found = tried_on("crashing_once", tmp_path)
     assert found.problems == ["tried:crashing_once crashed (ValueError: seed 1): bypass, seed 1"]
-    assert section(found).judged() == ["seed0", "seed2"]
+    assert section(found).judged() == ["crashing_once-seed0", "crashing_once-seed2"]
     claims = [ClaimRecord("bypass.verdict", f"seed{seed}", "threshold", Verdict.PASS, "") for seed in (0, 2)]
     assert not method_card(found, claims).ok
 
@@ -357,3 +357,11 @@ def test_the_tokenizer_is_saved_as_it_was_given(tmp_path: Path) -> None:
     found = tried_on("ending", tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(found.made[Place(BED, 0)])
     assert tokenizer.eos_token == "</s>"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [("npo", "npo"), ("ours:forget", "forget"), ("a.b:make.<locals>.inner", "inner"), ("__main__:<lambda>", "lambda")],
+)
+def test_models_are_called_by_the_function_that_makes_them(name: str, short: str) -> None:
+    assert UserMethod(name, tried.nudged, "code").short == short

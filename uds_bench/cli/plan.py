@@ -107,9 +107,11 @@ def plan(
 
 def _cost(session: CommandSession, scope: CommandScope) -> PlannedCost | None:
     """What the missing scores of built checkpoints take; None where there are none by metric."""
+    from uds_bench.progress import hush
     from uds_bench.scoring.cost import planned_cost
     from uds_bench.scoring.metric_runner import MetricRunner
 
+    hush()
     if (job := scope.job) is not None:
         specs = session.ready(job.specs, job.needed)
         runner = job.runner({name: spec for name, spec in specs.items() if not is_unbuilt(spec)})

@@ -43,7 +43,8 @@ def published(name: str, split: str) -> str:
         split: What was forgotten, as TOFU calls it.
 
     Returns:
-        TOML: references always; pools and candidates where they are published, else a line to fill in.
+        TOML: references always; pools and candidates where they are published, else a line to fill in. Of a model that
+        is not known to be published a comment says so.
 
     Raises:
         ConfigurationError: Neither is known.
@@ -60,7 +61,9 @@ def published(name: str, split: str) -> str:
     if split not in KEPT:
         raise ConfigurationError(f"--split: there is no {split!r}: {did_you_mean(split, KEPT)}")
     model, hub = found["model"], "open-unlearning"
+    known = [] if model in MODELS else [f"# {model} is none of {', '.join(MODELS)}: see that these names exist."]
     lines = [
+        *known,
         "[facts]",
         f'source = "tofu/{split}"',
     ]

@@ -252,19 +252,22 @@ class RunSession:
         }
 
     def unmatched(self) -> list[str]:
-        """Waivers and expectations of the audits at hand that speak of no claim: each is an error."""
+        """What the manifest and the waivers say, in the audits at hand, of no claim: each is an error."""
         audits = {name.partition(".")[0] for name in self.collected}
         ours = {spec.audit for spec in self.run.rules.claims.values()}
-        rules = self.run.rules
+        rules, document = self.run.rules, self.run.manifest.document
         # A waiver of a whole claim may loosen its bound; then it has been used.
         unused = {waiver.claim for waiver in rules.waivers.unused()}
         known = self.collected | {waiver.claim for waiver in rules.waivers if waiver.claim not in unused}
-        names = [(name, "[expect] entry") for name in rules.expect]
-        names += [(name, "[specimens] entry") for name in rules.specimens]
-        names += [(waiver.claim, "waiver") for waiver in rules.waivers]
+        # A bound may be of a whole claim, or of one that this run does not ask; one of nobody holds nobody.
+        asked = {name.partition("[")[0] for name in self.collected if "[" in name}
+        bounds = [name for name in self.run.manifest.thresholds if "[" in name and name.partition("[")[0] in asked]
+        said = {"expect": rules.expect, "specimens": rules.specimens, "thresholds": bounds}
+        told = [(name, document.where((at, name)), f"[{at}] entry") for at, names in said.items() for name in names]
+        told += [(waiver.claim, waiver.where, "waiver") for waiver in rules.waivers]
         return [
-            f"{what} {name!r} matches no claim: {did_you_mean(name, sorted(known), 'correct or remove it')}"
-            for name, what in names
+            f"{where}: {what} {name!r} matches no claim: {did_you_mean(name, sorted(known), 'correct or remove it')}"
+            for name, where, what in told
             if (name.partition(".")[0] in audits or name.partition(".")[0] not in ours)
             and name not in known
             and not self._left_out(name)

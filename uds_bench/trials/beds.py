@@ -129,7 +129,7 @@ def try_method(
     chosen = {name: _bed(name) for name in audits or beds()}
     found = {name: _given(bed) for name, (bed, _) in chosen.items()}
     given, size = {name: one for name, (one, _) in found.items()}, {name: one for name, (_, one) in found.items()}
-    root = home / f"{method.name.rpartition(':')[2]}-{content_key([method.name, method.code, given])[:16]}"
+    root = home / f"{method.short}-{content_key([method.name, method.code, given])[:16]}"
     # The longest first, so that the last end together.
     longest = sorted(chosen, key=lambda name: -size[name])
     places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]
@@ -147,7 +147,7 @@ def try_method(
     text = f"# What {method.name} made of the shipped models.\n"
     for name, (_, judging) in chosen.items():
         rows = [
-            f"seed{place.seed} = {json.dumps(str(folder))}\n"
+            f"{method.short}-seed{place.seed} = {json.dumps(str(folder))}\n"
             for place, folder in sorted(made.items())
             if place.audit == name and not place.again
         ]

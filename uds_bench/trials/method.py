@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,11 @@ class UserMethod:
     function: Callable[..., Any]
     code: str
     expected: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def short(self) -> str:
+        """What its models are called by: the function's name."""
+        return re.sub(r"[^A-Za-z0-9_]", "", self.name.rpartition(":")[2].rpartition(".")[2]) or "method"
 
     @property
     def is_importable(self) -> bool:
