@@ -15,22 +15,22 @@ from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded, encode, load_facts
 from uds_bench.inference.generation import continue_greedily
 from uds_bench.scoring.cost import (
-    FEW,
+    GROWS,
     PlannedCost,
     StageCost,
     _seconds,
     _Trial,
     counted,
-    least,
-    part,
     planned_cost,
 )
 from uds_bench.scoring.decoding_cost import DecodingCost
 from uds_bench.scoring.metric_runner import MetricRunner
+from uds_bench.scoring.part import FEW, least, part
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
 
 PLAIN = ("em", "es", "uds")
+UNASKED = DecodingCost(lambda: pytest.fail("nothing was decoded"))
 
 
 def runner_of(folder: Path, facts: FactSet, store: Path) -> MetricRunner:
@@ -89,7 +89,7 @@ def test_each_layer_that_is_patched_by_itself_takes_a_pass(saved_release: Path, 
 def test_some_facts_tell_what_all_of_them_take(saved_release: Path, authors: FactSet, tmp_path: Path) -> None:
     runner = runner_of(saved_release, authors, tmp_path / "store")
     some, every = cost_of(runner, *PLAIN, enough=0), cost_of(runner, *PLAIN)
-    assert (some.tried, every.tried) == (2 * FEW + 2, len(authors))
+    assert (some.tried, every.tried) == (len(part(authors, GROWS * least(authors))), len(authors))
     for what, stage in stages(every).items():
         guessed = stages(some)[what]
         assert (guessed.count, guessed.weights) == (stage.count, stage.weights)
@@ -119,35 +119,35 @@ def test_the_command_tells_it_and_writes_nothing(
     assert "Loading weights" not in done.stderr
     assert "minutes in one process" in told
     assert not (tmp_path / "none").exists()
-    found = json.loads(command(*words, "--store", tmp_path / "none", "--json").stdout)["cost"]
+    (found,) = json.loads(command(*words, "--store", tmp_path / "none", "--json").stdout)["cost"]
+    assert found["audit"] == "depth"
     assert [(stage["what"], stage["count"]) for stage in found["stages"]] == [("a reference", 2), ("a checkpoint", 1)]
     assert found["memory"] > 10**8
-    assert json.loads(command(*words, "--store", scored / "store", "--json").stdout)["cost"] is None
+    assert json.loads(command(*words, "--store", scored / "store", "--json").stdout)["cost"] == []
     assert "nothing was measured" in command(*words, "--store", scored / "store").stdout
     assert "cost" not in json.loads(command(*words[:-1], "--store", tmp_path / "none", "--json").stdout)
 
 
 @pytest.mark.parametrize(("any_number", "each"), [(9.0, 0.5), (0.0, 2.0), (5.0, 0.0)])
-def test_two_parts_tell_what_grows_from_what_does_not(saved_release: Path, any_number: float, each: float) -> None:
-    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
-    parts = [_Trial(facts, decoding, {"one": any_number + each * facts}, steps={"one": {}}) for facts in (6, 12)]
-    assert _seconds("one", *parts, 50) == pytest.approx(any_number + 50 * each)
-    assert _seconds("one", parts[1], parts[1], 12) == parts[1].seconds["one"], "all of them were tried"
+def test_two_parts_tell_what_grows_from_what_does_not(any_number: float, each: float) -> None:
+    parts = [_Trial(facts, {"one": any_number + each * facts}, steps={"one": {}}) for facts in (6, 12)]
+    assert _seconds("one", *parts, 50, UNASKED) == pytest.approx(any_number + 50 * each)
+    assert _seconds("one", parts[1], parts[1], 12, UNASKED) == parts[1].seconds["one"], "all of them were tried"
     disturbed = replace(parts[0], seconds={"one": 99.0})
-    assert _seconds("one", disturbed, parts[1], 50) == parts[1].seconds["one"]
+    assert _seconds("one", disturbed, parts[1], 50, UNASKED) == parts[1].seconds["one"]
 
 
 def test_steps_of_decoding_grow_with_batches(saved_release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step takes as long for any number of rows here: a batch that is not full takes what one row takes."""
-    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
+    decoding = DecodingCost(lambda: load(CheckpointSpec(str(saved_release / "runs" / "full"))))
     assert decoding.of({4: 1.0}) > 0
     monkeypatch.setattr(DecodingCost, "_step", lambda self, rows: 2.0)
     assert decoding.of({}) == 0.0
     assert [decoding.of({4: 100.0, 2: 100.0}, times) for times in (1, 10, 50)] == [400.0, 400.0, 800.0]
-    trial = _Trial(12, decoding, {"one": 500.0}, steps={"one": {4: 200.0}})
-    assert _seconds("one", trial, trial, 12) == 500.0
-    first = _Trial(6, decoding, {"one": 450.0}, steps={"one": {2: 200.0}})
-    assert _seconds("one", first, trial, 120) == pytest.approx(100 + 108 * 50 / 6 + 400)
+    trial = _Trial(12, {"one": 500.0}, steps={"one": {4: 200.0}})
+    assert _seconds("one", trial, trial, 12, decoding) == 500.0
+    first = _Trial(6, {"one": 450.0}, steps={"one": {2: 200.0}})
+    assert _seconds("one", first, trial, 120, decoding) == pytest.approx(100 + 108 * 50 / 6 + 400)
 
 
 def test_what_is_generated_is_counted_in_steps(saved_release: Path, tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_rows_that_do_not_fit_at_a_time_are_decoded_one_part_after_the_other(
         return 1.0
 
     monkeypatch.setattr(DecodingCost, "_timed", timed)
-    decoding = DecodingCost(load(CheckpointSpec(str(saved_release / "runs" / "full"))))
+    decoding = DecodingCost(lambda: load(CheckpointSpec(str(saved_release / "runs" / "full"))))
     assert [decoding.of({rows: 1.0}) for rows in (2, 4, 5)] == [1.0, 2.0, 3.0]

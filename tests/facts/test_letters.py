@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.facts.letters import GROWN, LookAlikes, plain, reading, spelling, unmarked
-from uds_bench.facts.name_matching import alike, says, spans, tells
+from uds_bench.facts.letters import (
+    ACCENTS,
+    GROWN,
+    LONG,
+    LookAlikes,
+    few_accents,
+    one_form,
+    plain,
+    reading,
+    spelling,
+    unmarked,
+    unraised,
+)
+from uds_bench.facts.name_matching import alike, named, says, spans, tells
 
 TRADEMARK, RAISED_1, COLON, CLICK = "\u2122", "\u00b9", "\u02d0", "\u01c3"
 DESU = "\u3067\u3059"
@@ -184,3 +196,67 @@ def test_what_a_letter_looks_like_is_found_once_and_kept() -> None:
     assert ii.isalpha()
     assert aa != ii
     assert {ord("\u00f8"), 0x093E} <= found.keys()
+
+
+RUSSIAN_O, UNSEEN, VOICED_MARK = "\u043e", "\u200b", "\u3099"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_told"),
+    [
+        (f"\u042d\u0442\u043e R{RUSSIAN_O}me.", "Rome", True),  # a mixed word beside Russian ones
+        ("\u0416\u0438\u043b \u0408\u0435\u0455\u0455\u0435.", "Jesse", True),  # letters that Russian words lack
+        ("\u0416\u0438\u043b \u0408\u0415\u0405\u0405\u0415.", "Jesse", True),
+        ("\u042d\u0442\u043e \u0432 \u0442\u043e\u043c \u0447\u0438\u0441\u043b\u0435.", "Tom", False),
+        ("\u042d\u0442\u043e \u0432 \u0442\u043e\u043c \u0447\u0438\u0441\u043b\u0435, OK.", "Tom", False),
+        (f"\u042d\u0442\u043e \u0432 \u0442{RUSSIAN_O}{UNSEEN}\u043c \u0447\u0438\u0441\u043b\u0435.", "Tom", False),
+    ],
+)
+def test_a_word_of_another_script_is_its_own_and_a_mixed_one_is_not(text: str, name: str, is_told: bool) -> None:
+    assert tells(text, [name]) == is_told
+
+
+def test_vowels_of_scripts_without_spaces_need_none_and_others_do() -> None:
+    chonburi, delhi = "\u0e0a\u0e25\u0e1a\u0e38\u0e23\u0e35", "\u0926\u093f\u0932\u094d\u0932\u0940"
+    assert tells(f"\u0e17\u0e35\u0e48{chonburi}\u0e02\u0e2d\u0e07", [chonburi])
+    assert tells(f"{delhi} \u092e\u0947\u0902", [delhi])
+    assert not tells(f"{delhi}\u0935\u093e\u0932\u093e", [delhi]), "who comes from there"
+
+
+@pytest.mark.parametrize("sign", ["\x07", "\ue000"])
+def test_a_sign_without_a_name_is_itself(sign: str) -> None:
+    assert LookAlikes()[ord(sign)] == ord(sign)
+
+
+def test_signs_that_format_are_left_out() -> None:
+    assert one_form("Ro\u0600me\u2066") == "Rome"
+
+
+def test_so_many_accents_are_left_as_a_sign_may_have() -> None:
+    heaped = "e" + "\u0301" * (ACCENTS + 1)
+    assert few_accents(heaped) == heaped, "a short text is left as it is"
+    long = heaped * LONG
+    assert few_accents(long) == ("e" + "\u0301" * ACCENTS) * LONG
+    assert few_accents("\u00e9" * LONG) == "\u00e9" * LONG
+    edge = "e" + "\u0301" * (LONG - 1)
+    assert (few_accents(edge[:-1]), few_accents(edge)) == (edge[:-1], edge[: ACCENTS + 1])
+    assert few_accents("a" * LONG) == "a" * LONG
+    first = "\u0301" * (ACCENTS + 1) + "a" * LONG
+    assert few_accents(first) == first[1:]
+
+
+def test_a_mark_that_makes_another_letter_is_read() -> None:
+    assert plain(f"\u304b{VOICED_MARK}") != plain("\u304b")
+
+
+def test_only_what_is_raised_or_lowered_is_a_mark() -> None:
+    assert unraised("Ne\u00b9w\u2090 \u24b6") == f"Ne{UNSEEN}w{UNSEEN} \u24b6"
+
+
+@pytest.mark.parametrize("more", ["", f" {RUSSIAN_O}"])
+def test_a_digit_in_a_word_of_another_script_stays(more: str) -> None:
+    assert unmarked(f"\u04165{more}")[:2] == " 5"
+
+
+def test_names_are_in_the_order_in_which_they_begin() -> None:
+    assert named("New York City", ["York", "New York City"]) == ("New York City", "York")

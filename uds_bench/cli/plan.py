@@ -4,7 +4,8 @@ loaded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ import typer
 from uds_bench.audits import registry
 from uds_bench.cli.collected import marks_of
 from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
-from uds_bench.console.app import CONFIGURATION, show_json, show_table
+from uds_bench.console.app import ABSENT, CONFIGURATION, show_json, show_table
 from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --metrics uds,spared --cost"
 CostOption = Annotated[
-    bool, typer.Option("--cost", help="Score some facts, for some ten seconds, and say what all that is missing takes.")
+    bool,
+    typer.Option("--cost", help="Score a part, for some ten seconds an audit, and say what all that is missing takes."),
 ]
 GateOption = Annotated[bool, typer.Option("--gate", help="What the claims of `pytest suites/` read, and nothing else.")]
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
@@ -82,71 +84,93 @@ def plan(
     notes += [f"thresholds: {name} is looser than the default, and needs a waiver in --uds-waivers" for name in looser]
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
-    takes = _cost(session, scope) if cost and not counts[UNUSABLE] else None
+    takes = _cost(session, scope) if cost and not counts[UNUSABLE] else {}
     if as_json:
         found: dict[str, Any] = {"counts": counts, "cells": cells, "notes": notes}
         if cost:
-            found["cost"] = None if takes is None else {**asdict(takes), "seconds": takes.seconds}
-        show_json({"schema": 1, "store": str(scope.store), "device": scope.device, **found})
+            found["cost"] = [
+                {"audit": audit, **asdict(one), "seconds": one.seconds} for audit, of in takes.items() for one in of
+            ]
+        show_json({"schema": 2, "store": str(scope.store), "device": scope.device, **found})
     else:
         _show(cells)
         said = ", ".join(f"{count} {status}" for status, count in counts.items())
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
         for note in notes:
             typer.echo(note)
-        if takes is not None:
+        if cost and not counts[UNUSABLE]:
             _show_cost(takes)
-        elif cost:
-            typer.echo("no score by metric is missing of models that are there: nothing was measured")
-        if cost and (others := ", ".join(name for name in scope.audits if name != scope.by_metric)):
-            typer.echo(f"not measured: {others}")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
 
 
-def _cost(session: CommandSession, scope: CommandScope) -> PlannedCost | None:
-    """What the missing scores of built checkpoints take; None where there are none by metric."""
+def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[PlannedCost]]:
+    """By audit what the missing scores of built checkpoints take, for each kind of scores that has parts."""
     from uds_bench.progress import hush
-    from uds_bench.scoring.cost import planned_cost
-    from uds_bench.scoring.metric_runner import MetricRunner
+    from uds_bench.scoring.cost import SECONDS, planned_cost
 
     hush()
+    found: dict[str, list[PlannedCost]] = {}
+    for audit, planned in _planned(session, scope).items():
+        for runner, requests in planned:
+            there = {name for name, spec in runner.specs.items() if not is_unbuilt(spec)}
+            built = [one for one in requests if one.checkpoint in there]
+            try:
+                takes = planned_cost(runner, built, SECONDS / len(planned))
+            except UdsError as error:
+                typer.echo(f"not measured: {audit}: {error}", err=True)
+                continue
+            if takes is not None:
+                found.setdefault(audit, []).append(takes)
+    return found
+
+
+def _planned(
+    session: CommandSession, scope: CommandScope
+) -> dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]]:
+    """By audit what scores, and what it is asked for."""
+    found: dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]] = {}
     if (job := scope.job) is not None:
         specs = session.ready(job.specs, job.needed)
         runner = job.runner({name: spec for name, spec in specs.items() if not is_unbuilt(spec)})
-        planned = [(runner, [one for own in job.requests.values() for one in own])]
-    else:
-        by_metric = session.planned(scope.by_metric) if scope.by_metric in scope.audits else []
-        planned = [(runner, requests) for runner, requests in by_metric if isinstance(runner, MetricRunner)]
-        specs = session.specs(scope.by_metric)
-    if not planned:
-        return None
-    ((runner, requests),) = planned  # one at most scores by metric
-    return planned_cost(runner, [one for one in requests if not is_unbuilt(specs[one.checkpoint])])
+        found[scope.by_metric] = [(runner, [one for own in job.requests.values() for one in own])]
+    for audit in scope.audits:
+        with suppress(UdsError):  # what stands beside a model that is still to be trained is not there to be read
+            found[audit] = session.planned(audit)
+    return found
 
 
-def _show_cost(takes: PlannedCost) -> None:
+def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
     """A row a kind of checkpoint, and what all of it comes to."""
     from uds_bench.methods.memory import gib
 
+    if not takes:
+        typer.echo("no score of models that are there is missing: nothing was measured")
+        return
+    every = [one for found in takes.values() for one in found]
     typer.echo()
     show_table(
         {
+            "audit": audit,
             "one takes": stage.what,
             "left": str(stage.count),
             "seconds": f"{stage.seconds:.1f}",
             "tokens": f"{stage.tokens:,}",
-            "passes": f"{stage.passes:.1f}",
+            "passes": ABSENT if stage.passes is None else f"{stage.passes:.1f}",
             "weights": gib(stage.weights),
+            "measured on": f"{one.tried:,} of {one.units:,}",
         }
-        for stage in takes.stages
+        for audit, found in takes.items()
+        for one in found
+        for stage in one.stages
     )
     typer.echo(
-        f"\nabout {takes.seconds / 60:.1f} minutes in one process, {gib(takes.memory)} of memory at most, "
-        f"{gib(takes.disk)} on disk: measured on {takes.tried} of {takes.facts} facts in {takes.measured:.0f} s"
+        f"\nabout {sum(one.seconds for one in every) / 60:.1f} minutes in one process, "
+        f"{gib(max(one.memory for one in every))} of memory at most, {gib(sum(one.disk for one in every))} on disk: "
+        f"measured in {sum(one.measured for one in every):.0f} s"
     )
-    for what, why in takes.failed.items():
+    for what, why in [pair for one in every for pair in one.failed.items()]:
         typer.echo(f"not in it: {what}: {why}")
 
 

@@ -221,7 +221,7 @@ def unmarked(text: str) -> str:
         return text
     found = []
     for sign, (seen, is_own) in zip(text, _by_word(text), strict=True):
-        is_latin = not seen.kind or (seen.read.isascii() and not is_own)
+        is_latin = not seen.kind or (seen.read.isascii() and not (is_own and seen.read != seen.own))
         found.append(UNSEEN if _is_raised(sign) else sign if is_latin else " ")
     return "".join(found)
 

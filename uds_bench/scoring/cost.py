@@ -1,14 +1,14 @@
-"""What scores by metric that are still to be computed take: measured on some of the facts, told for all of them."""
+"""What scores that are still to be computed take: measured on a part of what is asked, told for all of it."""
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,18 +18,15 @@ import torch
 from uds_bench.attacks import NONE
 from uds_bench.checkpoints import block_hidden
 from uds_bench.errors import UdsError
-from uds_bench.facts import FactSet, encode
-from uds_bench.facts.fact import EVERY_SPLIT
 from uds_bench.scoring.decoding_cost import DecodingCost
 from uds_bench.scoring.engine import weights_size
-from uds_bench.scoring.metric_runner import REFERENCES, MetricRunner
-from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 
 SECONDS = 10.0
-"""From which on no larger part of the facts is tried."""
-FEW = 2
-"""Facts to be forgotten in the first of two parts or more: a large model takes long for any."""
+"""From which on no larger part is tried."""
+GROWS = 4
+"""How many times as large as the last part the next one is."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
 TRAINED = 3
 """Forward passes that a token costs on which a model is trained: a backward pass takes two (Kaplan et al. 2020)."""
@@ -41,27 +38,28 @@ class StageCost:
     """What one checkpoint of a kind takes to score, loading included; `count` of them are left.
 
     `tokens`: that go through all blocks, padding among them; one that is trained on counts `TRAINED` times. `passes`:
-    the same, over the tokens of all facts to be forgotten. `weights`: bytes on disk, of the largest.
+    the same, over the tokens of all facts to be forgotten; None where no facts are. `weights`: bytes on disk, of the
+    largest.
     """
 
     what: str
     count: int
     seconds: float
     tokens: int
-    passes: float
+    passes: float | None
     weights: int
 
 
 @dataclass(frozen=True)
 class PlannedCost:
     """What all of it takes in one process of this machine. `memory`: the most bytes that were held, as far as was
-    tried; `disk`: bytes that are stored. `tried` of `facts` were scored, which took `measured` seconds; `failed`: what
-    could not be scored of these, and why."""
+    tried; `disk`: bytes that are stored. `tried` of `units`, as facts, were scored, which took `measured` seconds;
+    `failed`: what could not be scored of these, and why."""
 
     stages: tuple[StageCost, ...]
     memory: int
     disk: int
-    facts: int
+    units: int
     tried: int
     measured: float
     failed: dict[str, str] = field(default_factory=dict)
@@ -74,10 +72,9 @@ class PlannedCost:
 
 @dataclass
 class _Trial:
-    """What some of the facts took: seconds, tokens and steps of decoding by kind, and bytes stored."""
+    """What a part took: seconds, tokens and steps of decoding by kind, and bytes stored. `passes`: tokens of a pass."""
 
-    facts: int
-    decoding: DecodingCost
+    units: int
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
     steps: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -86,11 +83,11 @@ class _Trial:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough: float = SECONDS) -> PlannedCost | None:
+def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: float = SECONDS) -> PlannedCost | None:
     """What the missing among some scores take; None where none is missing.
 
-    One checkpoint of each kind, the one of which most is missing, is scored on a growing part of the facts in a store
-    of its own. Two parts tell what grows with the facts; decoding grows with its batches.
+    One checkpoint of each kind, the one of which most is missing, is scored on a growing part of what is asked, in a
+    store of its own. Two parts tell what grows with it; decoding grows with its batches.
 
     Args:
         runner: What will score them; it is left as it is.
@@ -99,98 +96,77 @@ def planned_cost(runner: MetricRunner, requests: Sequence[ScoreRequest], enough:
 
     Returns:
         The cost; `memory` is that of this process since it began.
+
+    Raises:
+        ConfigurationError: What is asked has no parts.
     """
     work = runner.work(requests)
     kinds: dict[str, list[Group]] = {}
     for group in [*work.first, *work.groups]:
-        kinds.setdefault(_kind(group[0]), []).append(group)
+        kinds.setdefault(_kind(runner, group[0]), []).append(group)
     if not kinds:
         return None
-    began, every, share = time.perf_counter(), len(runner.facts), least(runner.facts)
+    every, share = runner.size, runner.least
     largest = {kind: max(groups, key=len) for kind, groups in kinds.items()}
-    first = last = _tried(runner, largest, part(runner.facts, share))
-    while last.facts < every and (first is last or time.perf_counter() - began < enough):
-        share *= 2
-        first, last = last, _tried(runner, largest, part(runner.facts, share))
-    times = every / last.facts
+    model, *_ = [*(one for one in runner.first if one in runner.specs), next(iter(largest.values()))[0].checkpoint]
+    _tried(runner, largest, share, model)  # what a process does once is no part's
+    began = time.perf_counter()
+    first = last = _tried(runner, largest, share, model)
+    while last.units < every and (first is last or time.perf_counter() - began < enough):
+        share *= GROWS
+        first, last = last, _tried(runner, largest, share, model)
+    times, decoding = every / last.units, DecodingCost(partial(runner.loaded, model))
 
     def cost(kind: str, groups: Sequence[Group]) -> StageCost:
         weights = max(weights_size(runner.spec(group[0].checkpoint)) for group in groups)
-        seconds, tokens = _seconds(kind, first, last, every), last.tokens[kind]
-        return StageCost(kind, len(groups), seconds, round(tokens * times), tokens / last.passes, weights)
+        seconds, tokens = _seconds(kind, first, last, every, decoding), last.tokens[kind]
+        passes = tokens / last.passes if last.passes else None
+        return StageCost(kind, len(groups), seconds, round(tokens * times), passes, weights)
 
     return PlannedCost(
         tuple(cost(kind, groups) for kind, groups in kinds.items()),
         _memory(runner.device),
         round(last.disk * times),
         every,
-        last.facts,
+        last.units,
         time.perf_counter() - began,
         last.failed,
     )
 
 
-def _seconds(kind: str, first: _Trial, last: _Trial, facts: int) -> float:
-    """What so many facts take: what any number takes, what each takes, and their decoding."""
-    decoding = [min(one.seconds[kind], one.decoding.of(one.steps[kind])) for one in (first, last)]
-    plain = [one.seconds[kind] - spent for one, spent in zip((first, last), decoding, strict=True)]
-    more = last.facts - first.facts
+def _seconds(kind: str, first: _Trial, last: _Trial, units: int, decoding: DecodingCost) -> float:
+    """What so many units take: what any number takes, what each takes, and their decoding."""
+    spent = [min(one.seconds[kind], decoding.of(one.steps[kind])) for one in (first, last)]
+    plain = [one.seconds[kind] - own for one, own in zip((first, last), spent, strict=True)]
+    more = last.units - first.units
     # A part that took less than a smaller one was disturbed, or the smaller one was.
-    each = min(max(plain[1] - plain[0], 0.0) / more, plain[1] / last.facts) if more else 0.0
-    steps, spent = last.steps[kind], last.decoding.of(last.steps[kind])
-    grown = last.decoding.of(steps, facts / last.facts) / spent if spent else 0.0
-    return plain[1] + each * (facts - last.facts) + decoding[1] * grown
+    each = min(max(plain[1] - plain[0], 0.0) / more, plain[1] / last.units) if more else 0.0
+    steps, now = last.steps[kind], decoding.of(last.steps[kind])
+    grown = decoding.of(steps, units / last.units) / now if now else 0.0
+    return plain[1] + each * (units - last.units) + spent[1] * grown
 
 
-def least(facts: FactSet) -> float:
-    """The smallest part of the facts that is worth measuring on.
-
-    Args:
-        facts: With some to be forgotten.
-
-    Returns:
-        The share that holds `FEW` of those to be forgotten, above 0 to 1.
-
-    Example:
-        >>> from uds_bench.facts.authors import embedded
-        >>> least(embedded(forget=16, retain=8, holdout=0))
-        0.015625
-    """
-    return min(1.0, FEW / len(facts.split("forget")))
-
-
-def part(facts: FactSet, share: float) -> FactSet:
-    """Of each split a share of its facts, two and two clusters at the least; as few clusters as that takes."""
-    kept: set[str] = set()
-    for split in EVERY_SPLIT:
-        own, wanted = facts.split(split), max(2, math.ceil(share * len(facts.split(split))))
-        each, groups = len(own) if share >= 1 else math.ceil(wanted / 2), dict[str, list[str]]()
-        for fact in own:
-            groups.setdefault(fact.cluster, []).append(fact.id)
-        kept |= {*[id for group in groups.values() for id in group[:each]][:wanted]}
-    return facts.where(lambda fact: fact.id in kept)
-
-
-def _kind(request: ScoreRequest) -> str:
+def _kind(runner: ScoreRunner, request: ScoreRequest) -> str:
     if request.attack != NONE:
         return f"{CHECKPOINT} under {request.attack}"
-    return REFERENCE if request.checkpoint in REFERENCES else CHECKPOINT
+    return REFERENCE if request.checkpoint in runner.first else CHECKPOINT
 
 
-def _tried(runner: MetricRunner, groups: dict[str, Group], facts: FactSet) -> _Trial:
-    """One group of each kind scored on some facts. References come first, wanted or not: others read of them."""
+def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: str) -> _Trial:
+    """One group of each kind scored on a part. References come first, wanted or not: others read of them."""
     forms = dict.fromkeys((one.metric, one.variant) for group in groups.values() for one in group)
-    references = [name for name in REFERENCES if name in runner.specs]
+    references = [name for name in runner.first if name in runner.specs]
     first = [ScoreRequest(name, *form) for name in references for form in forms]
     with TemporaryDirectory() as folder:
-        own = runner.on(facts, Store(Path(folder)))
-        full = own.loaded(references[0] if references else next(iter(groups.values()))[0].checkpoint)
-        found = _Trial(len(facts), DecodingCost(full))
-        found.passes = sum(len(encode(fact, full.tokenizer).ids) for fact in facts.split("forget"))
+        own = runner.on_part(share, Store(Path(folder)))
+        loaded = own.loaded(model)
+        found, blocks = _Trial(own.size, passes=own.pass_tokens(loaded.tokenizer)), loaded.anatomy.blocks
+        kinds, layers = {type(block) for block in blocks}, len(blocks)
+        del loaded, blocks  # what is scored is loaded by itself
         for kind, group in ({REFERENCE: first} | groups | {REFERENCE: first}).items():
             many = max(1, len(references)) if kind == REFERENCE else 1
             started = time.perf_counter()
-            with counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as count:
+            with counted(kinds, layers) as count:
                 for request in group:
                     try:
                         own.score(request, group)

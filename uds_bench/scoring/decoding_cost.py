@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -22,9 +23,10 @@ LENGTH, STEPS = 32, 3
 
 @dataclass
 class DecodingCost:
-    """Seconds of a step of one model, each number of rows timed once."""
+    """Seconds of a step of one model, which is loaded by `load` where any are asked for; each number of rows is timed
+    once."""
 
-    model: Checkpoint
+    load: Callable[[], Checkpoint]
     _known: dict[int, float] = field(default_factory=dict)
 
     def of(self, steps: Mapping[int, float], times: float = 1.0) -> float:
@@ -50,9 +52,13 @@ class DecodingCost:
             self._known[rows] = halving(lambda size: self._timed(size) * math.ceil(rows / size), rows, "prompts")
         return self._known[rows]
 
+    @cached_property
+    def _model(self) -> Checkpoint:
+        return self.load()
+
     @torch.inference_mode()
     def _timed(self, rows: int) -> float:
-        model, ids = self.model.model, torch.zeros(rows, LENGTH, dtype=torch.long, device=self.model.device)
+        model, ids = self._model.model, torch.zeros(rows, LENGTH, dtype=torch.long, device=self._model.device)
         # What keeps a state, and no keys, takes as long for a token without one.
         cache = preallocated_cache(model)
         given = {} if cache is None else {"past_key_values": cache, "use_cache": True}
@@ -64,6 +70,6 @@ class DecodingCost:
         return (self._now() - started) / STEPS
 
     def _now(self) -> float:
-        if self.model.device.type == "cuda":
-            torch.cuda.synchronize(self.model.device)
+        if self._model.device.type == "cuda":
+            torch.cuda.synchronize(self._model.device)
         return time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.metrics.metric import Measure, Measured, Unit
@@ -36,6 +36,11 @@ class Evaluator(Protocol):
     def references(self, checkpoint: CheckpointSpec, device: str, /) -> tuple[str, ...]:
         """Digests of what else an outcome for one checkpoint depends on."""
         return ()
+
+    def part(self, share: float, /) -> Self | None:
+        """The same that asks a share of its units, above 0 to 1, of each sort of them, so that what all of it costs can
+        be told; None where it is measured whole or not at all."""
+        return None
 
     def evaluate(self, subject: Any, /) -> Measured:
         """What it finds on a loaded checkpoint."""

@@ -12,11 +12,12 @@ from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.checkpoints.source import check_shapes
 from uds_bench.device import at_a_time
 from uds_bench.errors import ConfigurationError
-from uds_bench.facts import FactSet, Split, require_forget
+from uds_bench.facts import FactSet, Split, encode, require_forget
 from uds_bench.inference.batches import halving
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import FactValue, Measured, Metric, Reference
 from uds_bench.metrics.subject import ReferenceModels, Subject
+from uds_bench.scoring.part import least, part
 from uds_bench.scoring.runner import BATCH_SIZE, ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 from uds_bench.scoring.workers import WorkerPool
@@ -50,6 +51,9 @@ class MetricEvaluator:
                 )
         return tuple(f"{name}:{self.runner.digest(name, device)}" for name in used)
 
+    def part(self, share: float) -> None:
+        """None: a runner of fewer facts is made, see `MetricRunner.on_part`."""
+
     def evaluate(self, subject: Subject) -> Measured:
         """The metric of a loaded checkpoint."""
         return self.measure.compute(subject, self.variant)
@@ -80,11 +84,26 @@ class MetricRunner(ScoreRunner):
         self._loaded: dict[str, Checkpoint] = {}
         self._references: ReferenceModels | None = None
 
-    def on(self, facts: FactSet, store: Store) -> MetricRunner:
-        """A runner like this one of other facts and another store, in this process."""
+    @property
+    def size(self) -> int:
+        """See `ScoreRunner`: facts."""
+        return len(self.facts)
+
+    @property
+    def least(self) -> float:
+        """See `ScoreRunner`."""
+        return least(self.facts)
+
+    def on_part(self, share: float, store: Store) -> MetricRunner:
+        """See `ScoreRunner`."""
+        facts = part(self.facts, share)
         found = MetricRunner(self.specs, facts, store, self.device, self._batch_size, self.attacks)
         found._digests = self._digests
         return found
+
+    def pass_tokens(self, tokenizer: Any) -> int:
+        """See `ScoreRunner`."""
+        return sum(len(encode(fact, tokenizer).ids) for fact in self.facts.split("forget"))
 
     def loaded(self, name: str) -> Checkpoint:
         """The checkpoint in memory. The full model stays loaded, as every other is patched into it; of the others

@@ -22,6 +22,7 @@ from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.engine import ProcessReport
 from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.part import FEW
 from uds_bench.scoring.spread import Work
 from uds_bench.scoring.store import Failures, ScoreKey, Store, provenance
 from uds_bench.scoring.workers import WorkerPool
@@ -190,6 +191,37 @@ class ScoreRunner:
         rest = [groups[place] for place in places if place not in first]
         largest = self.specs.get("full") or next((self.specs[name] for name, _ in places), None)
         return Work(self, self._like, rest, largest, [groups[place] for place in first])
+
+    @property
+    def size(self) -> int:
+        """How many units are asked about."""
+        return len(self.evaluator.units)
+
+    @property
+    def least(self) -> float:
+        """The smallest share of them whose cost is worth measuring."""
+        return min(1.0, FEW / self.size)
+
+    def on_part(self, share: float, store: Store) -> ScoreRunner:
+        """A runner like this one that asks a share of what it asks, with another store, in this process.
+
+        Raises:
+            ConfigurationError: What is asked has no parts.
+        """
+        part = getattr(self.evaluator, "part", None)  # an audit need not have parts
+        if part is None or (own := part(share)) is None:
+            raise ConfigurationError(f"{self.evaluator.measure.name} is measured whole or not at all")
+        found = ScoreRunner(self.specs, own, store, self.device, self.attacks, taught=self._taught)
+        found._digests = self._digests
+        return found
+
+    def loaded(self, name: str) -> Checkpoint:
+        """The checkpoint in memory."""
+        return self._whole(name)
+
+    def pass_tokens(self, tokenizer: Any) -> int:
+        """Tokens of one pass over all facts to be forgotten; 0 where no facts are."""
+        return 0
 
     def take(self, outcome: ProcessReport) -> None:
         """See `Scorer`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from uds_bench.audits.association.asking import Asking, ProbeReply
 from uds_bench.audits.association.probe_items import ProbeItem
@@ -19,6 +19,7 @@ from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.progress import watched
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.part import some
 from uds_bench.storage import content_key
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ class AssociationEvaluator(Evaluator):
             templates = [template.text for template in one.templates]
             rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
         return content_key([rows, self.alpha, None if self.asking is None else asdict(self.asking)])
+
+    def part(self, share: float, /) -> Self:
+        """See `Evaluator`."""
+        return replace(self, items=tuple(some(self.items, share)))
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per property of a person the share of templates that it is memorized under, ranks and replies as detail.

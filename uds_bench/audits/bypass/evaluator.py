@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uds_bench.audits.bypass import drawn_contexts, rates
 from uds_bench.audits.bypass.probe import probe, say, stops_of
@@ -16,10 +16,12 @@ from uds_bench.audits.bypass.reply_origin import tied
 from uds_bench.audits.bypass.section import ASKING, ReplySettings
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.facts.canaries import Canary, CanarySet
+from uds_bench.facts.fact import SPLITS
 from uds_bench.facts.reasoning import complete_prompt, open_turn
 from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.part import some
 from uds_bench.storage import content_key
 
 VERSION = 2
@@ -81,6 +83,11 @@ class BypassEvaluator(Evaluator):
             checkpoint, asked, recorded, stops, self.batch_size, partial(say, checkpoint, asking=self.asking)
         )
         return found, f"{told}, of which its weights do not say {anew}: these and the rest generated"
+
+    def part(self, share: float, /) -> Self:
+        """See `Evaluator`: of each split its share of authors."""
+        asked = {one.id for split in SPLITS for one in some(self.canaries.split(split), share)}
+        return replace(self, canaries=CanarySet(one for one in self.canaries if one.id in asked))
 
     def evaluate(self, checkpoint: Checkpoint | Surface) -> Measured:
         """Per forget author leak - out, with everything that was said and held as detail; the authors of the other

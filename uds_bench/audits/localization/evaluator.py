@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.families import Part
@@ -113,6 +113,10 @@ class LocalizationEvaluator:
         """What an update is held against; nothing for a model that is none."""
         return (self.origins.digest(checkpoint),) if checkpoint in self.updates else ()
 
+    def part(self, share: float) -> Self:
+        """See `Evaluator`: weights are weighed whole."""
+        return replace(self, experiment=self.experiment.part(share))
+
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per item the share of replies that hold the answer, with everything else as detail; the value is that of the
         people to forget."""
@@ -173,6 +177,10 @@ class LeakEvaluator(Evaluator):
     def digest(self) -> str:
         """Testbed, who is asked and how many attempts are made, by content."""
         return content_key([self.experiment.digest, self.attempts, ROOM, self.beside])
+
+    def part(self, share: float, /) -> Self:
+        """See `Evaluator`."""
+        return replace(self, experiment=self.experiment.part(share))
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per item 1 where it leaked, with the number of the prompt and of replies that did not end; the value is that

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts.testbed import Item, Testbed
+from uds_bench.scoring.part import some
 from uds_bench.storage import content_key
 
 
@@ -71,6 +72,14 @@ class Experiment:
     def items(self) -> tuple[Item, ...]:
         """All that a model is asked once."""
         return tuple(dict.fromkeys((*self.forget, *self.retain, *self.spared, *self.unseen, *self.public)))
+
+    def part(self, share: float) -> Experiment:
+        """The same of a share of the items of each part and field."""
+        sorts: dict[tuple[str, str], list[Item]] = {}
+        for item in self.testbed:
+            sorts.setdefault((item.part, item.field), []).append(item)
+        asked = {item.id for own in sorts.values() for item in some(own, share)}
+        return replace(self, testbed=Testbed(item for item in self.testbed if item.id in asked))
 
     @property
     def digest(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from uds_bench.audits.lmlm.asking.answers import mark
 from uds_bench.audits.lmlm.asking.database_cell import CellPrompt, DatabaseCell, every_prompt
@@ -16,6 +16,7 @@ from uds_bench.metrics.metric import FactValue, Measure, Measured
 from uds_bench.retrieval.settings import FALLBACKS, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.evaluator import Evaluator
+from uds_bench.scoring.part import some
 from uds_bench.storage import content_key
 
 VERSION = 5
@@ -60,6 +61,12 @@ class LmlmEvaluator(Evaluator):
                 vars(self.decoding),
             ]
         )
+
+    def part(self, share: float, /) -> Self:
+        """See `Evaluator`: of each database a share of the prompts, and all that it holds."""
+        asked = (replace(cell.source, prompts=tuple(some(cell.source.prompts, share))) for cell in self.cells)
+        cells = (replace(cell, source=source) for cell, source in zip(self.cells, asked, strict=True))
+        return replace(self, cells=tuple(cells))
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per prompt whether DEL-ON still gives the deleted object, under the first fallback; with what was said and
