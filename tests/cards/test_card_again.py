@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from made_reports import claim, run_of
 from uds_bench.cards.card import cards
 from uds_bench.cards.rerun import departures, files_of, unlike_rules
 from uds_bench.claims.record import Bound, ClaimRecord, Control
+from uds_bench.manifest.manifest import Manifest
 from uds_bench.statistics import Interval
 
 RANGE = Interval(0.8, 0.95, "bootstrap", 15)
@@ -23,6 +25,7 @@ HONEST = claim("depth.score[npo]", observed=0.9, interval=RANGE, bound=Bound(">=
 
 def told(record: ClaimRecord, thresholds: Mapping[str, float] | None = None) -> list[str]:
     manifest: Any = SimpleNamespace(thresholds=thresholds or {}, expect={})
+    manifest.threshold = partial(Manifest.threshold, manifest)
     (card,) = cards(run_of(record))
     return list(unlike_rules(card, manifest))
 

@@ -165,6 +165,10 @@ def test_a_candidate_that_keeps_nothing_ships_nobodys_request(command: Command, 
     assert re.search(r"^of everybody else \[random\]: fail: lost: observed 0\.\d+, 95% CI ", told, re.MULTILINE)
     lost = "of 2 candidates at keeping everybody else: 0 pass, 1 fail, 1 undecided"  # 24 people are few
     assert told.splitlines()[-1] == f"uds-bench: RED: 2 pass, 0 fail, 0 undecided of 2 rechecks; {lost}"
+    path.write_text(f'{path.read_text()}\n[thresholds]\n"association.retained[npo]" = -0.9\n')
+    command("request", "recheck", path, "--store", kept, exit=1)
+    of_others = json.loads((tmp_path / "asked.recheck.json").read_text())["kept"]
+    assert {one["verdict"] for one in of_others.values()} == {"fail"}, "a tighter bound of one candidate holds it"
 
 
 def test_who_stands_out_among_many_is_settled_by_more_strangers(command: Command, tmp_path: Path, kept: Path) -> None:

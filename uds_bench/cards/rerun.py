@@ -77,7 +77,7 @@ def _loosened(one: ClaimRecord, manifest: Manifest) -> str:
         is_within = one.bound.value is not None and one.bound.value <= spec.bound
         return "" if is_within else f"needs {one.needs or 'nothing'}, and the claim needs {spec.bound:g} at most"
     value, sign = one.bound.value, 1 if spec.relation.startswith(">") else -1
-    given = manifest.thresholds.get(one.name, manifest.thresholds.get(one.id, spec.bound))
+    given = manifest.threshold(one.id, one.subject, spec.bound)
     known = sign * max(sign * given, sign * spec.bound)  # what a waiver loosens does not pass, it is waived
     if value is None or one.bound.relation != spec.read_by:
         return f"needs {one.needs or 'nothing'}, and the claim needs {spec.relation} {spec.bound:g}"

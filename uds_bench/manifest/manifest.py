@@ -65,6 +65,10 @@ class Manifest:
         """Bounds other than the claims' own, by claim."""
         return self.common.thresholds
 
+    def threshold(self, claim: str, subject: str | None, otherwise: float) -> float:
+        """The bound that the file gives to a claim about a subject: its own, else that of all subjects."""
+        return self.thresholds.get(f"{claim}[{subject}]", self.thresholds.get(claim, otherwise))
+
     @property
     def expect(self) -> Mapping[str, Expectation]:
         """Verdicts that are declared, by claim."""

@@ -137,8 +137,9 @@ def recheck(
         found = [one for name in section.judged() for one in rechecked(audit, name, tests_of(more, name))]
     rows = [{**one.to_json(), "checkpoint": audit.seen(one.candidate).score.provenance["checkpoint"]} for one in found]
     dates = {id: one.date for id, one in asked.items()}
-    most = min(LOSS, asking.thresholds.get("association.retained", LOSS))  # a looser one takes a waiver, and a run
-    of_others = {name: one for name in section.judged() if (one := kept(audit, name, most)) is not None}
+    # A looser bound takes a waiver, and a run.
+    most = {name: min(LOSS, asking.threshold("association.retained", name, LOSS)) for name in section.judged()}
+    of_others = {name: one for name in most if (one := kept(audit, name, most[name])) is not None}
     told = {name: {"verdict": one.verdict.value, "lost": one.observed} for name, one in of_others.items()}
     requests = [{**row, "date": dates.get(row["id"])} for row in rows]
     write_json(place, {"schema": SCHEMA, "requests": requests, "kept": told})
