@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uds_bench.facts.name_matching import Aliases, holds_one, says, spelled, tokens
+from uds_bench.facts.name_matching import Aliases, holds_one, says, spelled, tells, tokens
 
 NAMES = st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"])
 GROUPS = st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=5)
@@ -133,3 +133,23 @@ def test_groups_that_share_a_name_are_one_however_many_there_are() -> None:
 
 def test_what_shares_a_thing_with_a_name_meets_it() -> None:
     assert Aliases([["ant", "bee"], ["bee", "cow"]]).meeting(["ant"]) == {"ant", "bee", "cow"}
+
+
+CYRILLIC_PO, LATIN_P_CYRILLIC_O = "\u0420\u043e", "P\u043e"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_told"),
+    [
+        ("It is Po.", CYRILLIC_PO, True),  # a short name, in letters that look alike
+        (f"\u042d\u0442\u043e {CYRILLIC_PO}.", LATIN_P_CYRILLIC_O, True),
+        ("It is US2024", "US", True),  # a short name, parted from a number, and with one
+        ("H\u2082 is", "H2", True),
+        ("It is e\u0439.", "\u0435\u0439", True),
+        ("It is T/o/m.", "Tom", True),
+        ("Call 123 456", "123-456", True),
+        ("anything", "...", False),
+    ],
+)
+def test_short_names_and_numbers_are_told_whole(text: str, name: str, is_told: bool) -> None:
+    assert tells(text, [name]) == is_told

@@ -379,3 +379,17 @@ def test_signs_of_a_mail_are_read_where_they_show_something() -> None:
     assert not any("\n" in one for one in readings("a=0A=0Ab"))
     assert any("\n" in one for one in readings("a%0Ab"))
     assert "aRo" in readings("a=52=6F")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a &#99999999 Rome", "a  Rome"),  # a number beyond all signs
+        ("Ro[](x)me", "Rome"),  # a link without words
+        (r"\frac{19}{24}", "19 24"),
+        ("eRome", "e Rome"),
+        ("inRio.", "in Rio."),
+    ],
+)
+def test_nothing_is_put_in_the_place_of_what_is_not_shown(text: str, shown: str) -> None:
+    assert shown in readings(text)

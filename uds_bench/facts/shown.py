@@ -18,7 +18,7 @@ NOTE = re.compile(
 )
 TERMINAL = re.compile(
     r"(?:\x1b|\\(?:033|x1b|u001b|e)|\^\[)(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[78=>])"
-    r"|\x9b[0-9;?]*[A-Za-z]|[^\n]\x08|\\f[BIRPCW]|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]",
+    r"|\x9b[0-9;?]*[A-Za-z]|[^\n]\x08|(?-i:\\f[BIRPCW])|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]",
     re.I,
 )
 # A line's end and others, as programs write them; before a letter, which else would be grown to it.
