@@ -223,6 +223,16 @@ def test_vowels_of_scripts_without_spaces_need_none_and_others_do() -> None:
     assert not tells(f"{delhi}\u0935\u093e\u0932\u093e", [delhi]), "who comes from there"
 
 
+EYA, MIXED = "\u0415\u0439\u0430", "e\u0439\u0430"
+
+
+@pytest.mark.parametrize(("text", "name"), [(EYA, MIXED), (MIXED, EYA)])
+@pytest.mark.parametrize("mark", ["", RAISED_1])
+def test_a_name_that_is_not_latin_is_read_in_letters_that_look_alike(text: str, name: str, mark: str) -> None:
+    assert says(f"{text[0]}{mark}{text[1:]}", name)
+    assert "tom" not in plain("\u044d\u0442\u043e \u0432 \u0442\u043e\u043c"), "of a text they are its own"
+
+
 @pytest.mark.parametrize("sign", ["\x07", "\ue000"])
 def test_a_sign_without_a_name_is_itself(sign: str) -> None:
     assert LookAlikes()[ord(sign)] == ord(sign)

@@ -6,7 +6,7 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -74,11 +74,11 @@ def forms(name: str) -> tuple[str, ...]:
 
 
 def _tells(text: str, name: str) -> bool:
-    for folds_all in _folds(name):
-        if bare(name, folds_all) in bare(text, folds_all):
-            ways = [(folds_all, parts) for parts in (True, False)]
-            if any(_held(_words(text, *way), _words(name, *way)) for way in ways):
-                return True
+    folds_all = _folds_all(name)
+    if bare(name, folds_all) in bare(text, folds_all):
+        ways = [(folds_all, parts) for parts in (True, False)]
+        if any(_held(_words(text, *way), _words(name, *way)) for way in ways):
+            return True
     return _is_heard_in_pieces(name) and bool(spans(text, name))
 
 
@@ -90,10 +90,10 @@ def _is_heard_in_pieces(name: str) -> bool:
     return len(letters) >= LONG or (len(letters) >= fewest and not NUMBERS.search(read))
 
 
-def _folds(name: str) -> tuple[bool, ...]:
+def _folds_all(name: str) -> bool:
     """Whether all letters are read like Latin ones where a name is looked for, also in words of another script: of a
     Latin name they are not, as common words would be names."""
-    return (False,) if name.isascii() else (False, True)
+    return not name.isascii()
 
 
 @lru_cache(REMEMBERED)
@@ -203,24 +203,21 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         >>> spans("Rome, it is Rome", "rome"), spans("It is Rome", "Oslo")
         ([(0, 4), (12, 16)], [])
     """
-    for folds_all in _folds(name):
-        if not (wanted := bare(name, folds_all)):
+    folds_all = _folds_all(name)
+    if not (wanted := bare(name, folds_all)):
+        return []
+    said = _pattern(tuple(re.findall(r"[^\W_]+", plain(name, folds_all)))).finditer
+    places = said(plain(text, folds_all)) if wanted in bare(text, folds_all) else ()
+    if found := [one.span() for one in places]:
+        return found
+    for without in without_marks(text):
+        if wanted not in bare(without, folds_all):
             continue
-        places = _said(name, folds_all, plain(text, folds_all)) if wanted in bare(text, folds_all) else ()
-        if found := [one.span() for one in places]:
-            return found
-        for without in without_marks(text):
-            if wanted not in bare(without, folds_all):
-                continue
-            read, whole = reading(without, folds_all), reading(text, folds_all).places
-            ends = [(read.places[one.start()], read.places[one.end() - 1]) for one in _said(name, folds_all, read.text)]
-            if ends:
-                return [(bisect_left(whole, first), bisect_right(whole, last)) for first, last in ends]
+        read, whole = reading(without, folds_all), reading(text, folds_all).places
+        ends = [(read.places[one.start()], read.places[one.end() - 1]) for one in said(read.text)]
+        if ends:
+            return [(bisect_left(whole, first), bisect_right(whole, last)) for first, last in ends]
     return []
-
-
-def _said(name: str, folds_all: bool, text: str) -> Iterator[re.Match[str]]:
-    return _pattern(tuple(re.findall(r"[^\W_]+", plain(name, folds_all)))).finditer(text)
 
 
 @lru_cache(REMEMBERED)

@@ -194,13 +194,12 @@ def near(text: str, names: tuple[str, ...]) -> bool:
 @lru_cache(REMEMBERED)
 def _glance(text: str) -> tuple[frozenset[str], str]:
     texts = heard(text)
-    letters = " ".join(bare(one, folds_all) for one in texts for folds_all in (False, True))
+    letters = " ".join(bare(one, folds_all=True) for one in texts)
     return frozenset(token for one in texts for token in tokens(one)), letters
 
 
 @lru_cache(REMEMBERED)
 def _names(names: tuple[str, ...]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     return tuple(
-        (frozenset(tokens(name)), frozenset(bare(one, folds_all) for one in forms(name) for folds_all in (False, True)))
-        for name in names
+        (frozenset(tokens(name)), frozenset(bare(one, folds_all=True) for one in forms(name))) for name in names
     )
