@@ -167,7 +167,7 @@ class MetricRunner(ScoreRunner):
     def _batches(self, subject: Subject) -> Mapping[str, Any]:
         return {"batches": f"right padding, at most {subject.batch_size} facts of like length"}
 
-    def _evaluate(self, evaluator: Any, subject: Subject) -> Measured:
+    def _evaluate(self, request: ScoreRequest, evaluator: Any, subject: Subject) -> Measured:
         def run(size: int) -> Measured:
             if size != subject.batch_size:
                 subject.references.batch(size)

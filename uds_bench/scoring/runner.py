@@ -211,8 +211,12 @@ class ScoreRunner:
         part = getattr(self.evaluator, "part", None)  # an audit need not have parts
         if part is None or (own := part(share)) is None:
             raise ConfigurationError(f"{self.evaluator.measure.name} is measured whole or not at all")
-        found = ScoreRunner(self.specs, own, store, self.device, self.attacks, taught=self._taught)
-        found._digests = self._digests
+        return self._asking(own, store)
+
+    def _asking(self, evaluator: Any, store: Store) -> ScoreRunner:
+        """A runner like this one that asks something else, in this process."""
+        found = ScoreRunner(self.specs, evaluator, store, self.device, self.attacks, taught=self._taught)
+        found._digests, found._codes = self._digests, self._codes
         return found
 
     def loaded(self, name: str) -> Checkpoint:
@@ -266,7 +270,7 @@ class ScoreRunner:
         """How facts were batched, where that is told."""
         return {}
 
-    def _evaluate(self, evaluator: Evaluator, subject: Any) -> Measured:
+    def _evaluate(self, request: ScoreRequest, evaluator: Evaluator, subject: Any) -> Measured:
         return evaluator.evaluate(subject)
 
     @property
@@ -313,7 +317,7 @@ class ScoreRunner:
     def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()
         evaluator, cell = self.evaluator_of(request), self.cell(request)
-        measured, checkpoint = self._evaluate(evaluator, subject), getattr(subject, "checkpoint", subject)
+        measured, checkpoint = self._evaluate(request, evaluator, subject), getattr(subject, "checkpoint", subject)
         record = provenance(
             cell,
             checkpoint_name=request.checkpoint,

@@ -15,6 +15,7 @@ from uds_bench.audits.association.asking import Asking
 from uds_bench.audits.association.evaluator import AssociationEvaluator, held_of, shown
 from uds_bench.audits.association.part import AssociationPart
 from uds_bench.audits.association.people import held_out, people_of, require_unsaid
+from uds_bench.audits.association.people_runner import PeopleRunner
 from uds_bench.audits.association.probe_items import Embed, ProbeItem, ask_about
 from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
@@ -165,7 +166,7 @@ def read_some(section: Association, only: Collection[str] | None = None) -> Prob
     reworded = ask(beside, others) if any(one.id in forgotten for one in beside) else ()
     if section.forget_set is not None:
         require_unsaid(section.forget_set, reworded)
-    return ProbeSet(ask(subjects, limited), forgotten, reworded, people.alone)
+    return ProbeSet(ask(subjects, limited), forgotten, reworded, people.alone, people.requests)
 
 
 def _properties_of(people: Iterable[Person], properties: Mapping[str, Property]) -> Iterator[Property]:
@@ -211,25 +212,29 @@ def audit_of(
     attacks = {attack.name: attack for attack in found}
     taught = others(probe_set) if chosen else None
 
-    def runner(variant: str, asked: Sequence[ProbeItem], asking: Asking | None = None) -> ScoreRunner:
-        evaluator = AssociationEvaluator(tuple(asked), section.alpha, variant, asking)
-        return ScoreRunner(specs, evaluator, store, device, attacks | chosen, crew, taught)
+    def runner(variant: str, asked: ProbeSet, asking: Asking | None = None) -> ScoreRunner:
+        evaluator = AssociationEvaluator(asked.items, section.alpha, variant, asking)
+        given = (store, device, attacks | chosen, crew, taught)
+        if not asked.requests:
+            return ScoreRunner(specs, evaluator, *given)
+        return PeopleRunner(specs, evaluator, asked.groups, *given)
 
     names = list(names)
-    sides = ProbeSet(probe_set.held_out, probe_set.forgotten, alone=probe_set.alone)
+    sides = replace(probe_set, items=probe_set.held_out, held_out=())
     beside = [name for name in names if name != "smaller" and name not in section.must_fail]
     first, second = (Asking(question, probe_set.is_for_few, section.reply_tokens) for question in (0, 1))
-    plain, behind = runner("default", probe_set.items, first), beside_context(probe_set.seen)
+    plain, heard_of = runner("default", probe_set, first), ProbeSet(probe_set.seen)
+    behind = ProbeSet(beside_context(probe_set.seen))
     ways = {
         "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
-        "held out": Way(sides, runner("held_out", sides.items, second), [ScoreRequest(name) for name in beside]),
+        "held out": Way(sides, runner("held_out", sides, second), [ScoreRequest(name) for name in beside]),
         "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
-            ProbeSet(probe_set.seen),
-            runner("seen", probe_set.seen),
+            heard_of,
+            runner("seen", heard_of),
             [ScoreRequest("model", attack=name) for name in attacks],
         ),
         **{name: Way(probe_set, plain, [ScoreRequest(one, attack=name) for one in beside]) for name in chosen},
-        "context": Way(ProbeSet(behind), runner("context", behind), [ScoreRequest("model")]),
+        "context": Way(behind, runner("context", behind), [ScoreRequest("model")]),
     }
     return AssociationAudit(section, probe_set, ways)

@@ -64,7 +64,11 @@ class AssociationEvaluator(Evaluator):
 
     def part(self, share: float, /) -> Self:
         """See `Evaluator`."""
-        return replace(self, items=tuple(some(self.items, share)))
+        return self.about(some(self.items, share))
+
+    def about(self, items: Sequence[ProbeItem]) -> Self:
+        """The same of others."""
+        return replace(self, items=tuple(items))
 
     def evaluate(self, checkpoint: Checkpoint) -> Measured:
         """Per property of a person the share of templates that it is memorized under, ranks and replies as detail.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from uds_bench.audits.association.exact_rank import strangers_needed
 from uds_bench.audits.association.probe_items import ProbeItem
+from uds_bench.audits.association.probe_set import OF_REQUEST
 from uds_bench.audits.association.section import Association
 from uds_bench.errors import FactError
 from uds_bench.facts import read_facts
@@ -34,12 +35,14 @@ LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.
 @dataclass(frozen=True)
 class People:
     """`properties`: by id, those of one person alone among them; `forgotten`: the ids of those who are to be forgotten;
-    `alone`: those of them who have strangers of their own; `names`: strangers' names that the section lists."""
+    `alone`: those of them who have strangers of their own; `requests`: those who asked by a request; `names`:
+    strangers' names that the section lists."""
 
     subjects: Items[Person]
     properties: Mapping[str, Property]
     forgotten: frozenset[str]
     alone: frozenset[str]
+    requests: frozenset[str]
     names: tuple[str, ...] = ()
 
 
@@ -79,7 +82,8 @@ def people_of(section: Association, only: Collection[str] | None = None) -> Peop
     strangers = [other for one in alone for other in _matched(one, section.strangers, known, taken, names)]
     everybody = Items([*people, *unknown, *strangers])
     _require_matched(everybody, forgotten)
-    return People(everybody, known, forgotten, frozenset(one.id for one in alone), names)
+    ids, requests = (frozenset(one.id for one in some) for some in (alone, asked))
+    return People(everybody, known, forgotten, ids, requests, names)
 
 
 def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
@@ -193,7 +197,8 @@ def _matched(
             f"{one.id!r}: {len(found)} strangers' names of the shape of this one in {script} are known, and the test "
             f"takes {needed}: list more, one a line, in a file under [association] names"
         )
-    return [replace(one, id=f"{one.id}/stranger{at:03}", name=name, cohort=NEVER_SEEN) for at, name in enumerate(found)]
+    ids = (f"{one.id}{OF_REQUEST}{at:03}" for at in range(needed))
+    return [replace(one, id=id, name=name, cohort=NEVER_SEEN) for id, name in zip(ids, found, strict=True)]
 
 
 def _require_matched(people: Sequence[Person], forgotten: Collection[str]) -> None:

@@ -13,17 +13,21 @@ from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
 from uds_bench.statistics import FEWEST
 
+OF_REQUEST = "/stranger"
+"""Stands behind the id of who asks in the ids of strangers of their own."""
+
 
 @dataclass(frozen=True)
 class ProbeSet:
     """`items`: every property of everybody; `forgotten`: the ids of the people who are to be forgotten. `held_out`:
     what is asked of these and of the never-seen in phrasings that no forget set is made of. `alone`: those of them who
-    have strangers of their own, so that each is decided by themselves."""
+    have strangers of their own, so that each is decided by themselves. `requests`: those who asked by a request."""
 
     items: tuple[ProbeItem, ...]
     forgotten: frozenset[str] = frozenset()
     held_out: tuple[ProbeItem, ...] = ()
     alone: frozenset[str] = frozenset()
+    requests: frozenset[str] = frozenset()
 
     @cached_property
     def cohorts(self) -> dict[str, tuple[ProbeItem, ...]]:
@@ -35,6 +39,15 @@ class ProbeSet:
     def requested(self) -> tuple[ProbeItem, ...]:
         """Of the people who are to be forgotten."""
         return tuple(one for one in self.items if one.subject.id in self.forgotten)
+
+    @property
+    def groups(self) -> list[list[ProbeItem]]:
+        """Apart: each cohort, the strangers whom all share among them, and each request with its own."""
+        found: dict[str, list[ProbeItem]] = {}
+        for one in self.items:
+            asks = one.subject.id.partition(OF_REQUEST)[0]
+            found.setdefault(asks if asks in self.requests else one.subject.cohort, []).append(one)
+        return [*found.values()]
 
     @property
     def each_alone(self) -> bool:
