@@ -59,19 +59,20 @@ def preflight(
             if not section.has_weights(spec):
                 section.check(spec)
                 continue
+            tokenizer = None
             if is_shipped:
                 spec = replace(spec, model=str(specimens.folder(spec.model)))
             else:
-                inspect(spec)
+                tokenizer = inspect(spec)
                 section.check(spec)
             placed[name] = spec
             check_shapes(name, placed)
             if not is_shipped:
                 require_readable(spec)
             if name == parent:
-                rules = read_reply_rules(spec)
+                rules = read_reply_rules(spec, tokenizer)
             elif name in made and rules is not None and not is_shipped:
-                require_same_replies(f"{name} ({spec.model})", read_reply_rules(spec), rules)
+                require_same_replies(f"{name} ({spec.model})", read_reply_rules(spec, tokenizer), rules)
         except UdsError as error:
             alike.setdefault(str(error), []).append(name)
         except Exception as error:  # whatever its files make a library say: the others are judged

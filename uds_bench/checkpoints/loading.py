@@ -72,8 +72,8 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
     return Checkpoint(spec, model, tokenizer, anatomy, digest(spec, device))
 
 
-def inspect(spec: CheckpointSpec) -> None:
-    """Check what the files of `spec` tell without the model that they make.
+def inspect(spec: CheckpointSpec) -> Any:
+    """Check what the files of `spec` tell without the model that they make; gives its tokenizer.
 
     Raises CheckpointError for files that are missing, truncated or no configuration, weights that are NaN, infinite or
     stored quantized in a form that is not read, a tokenizer that cannot be read or is larger than the vocabulary, and
@@ -81,11 +81,12 @@ def inspect(spec: CheckpointSpec) -> None:
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
     _readable_config(folders.model, spec)
-    _check_vocabulary(read_tokenizer(spec), rows, spec)
+    _check_vocabulary(tokenizer := read_tokenizer(spec), rows, spec)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
     for file in (*weight_files(folders.model), *adapter):
         check_finite(file)
+    return tokenizer
 
 
 def read_tokenizer(spec: CheckpointSpec) -> Any:

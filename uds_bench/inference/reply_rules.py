@@ -36,8 +36,8 @@ class ReplyRules:
         return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "") or "none"
 
 
-def read_reply_rules(spec: CheckpointSpec) -> ReplyRules:
-    """Those of a checkpoint, from its files alone.
+def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:
+    """Those of a checkpoint, from its files alone; its tokenizer need not be read twice.
 
     Raises:
         CheckpointError: The tokenizer or the configuration cannot be read.
@@ -51,7 +51,7 @@ def read_reply_rules(spec: CheckpointSpec) -> ReplyRules:
         raise CheckpointError(
             f"{folder / 'generation_config.json'}: cannot be read ({one_line(error)}): copy its parent's"
         ) from error
-    return ReplyRules.of(read_tokenizer(spec), found)
+    return ReplyRules.of(read_tokenizer(spec) if tokenizer is None else tokenizer, found)
 
 
 def require_same_replies(name: str, own: ReplyRules, parent: ReplyRules) -> None:
