@@ -112,7 +112,11 @@ def test_score(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> Non
         uds_audit.score(uds_subject, "uds"),
         cut=cut,
         pools=pools,
-        preconditions=[full_knows(uds_audit), *references(uds_claim, uds_audit)],
+        preconditions=[
+            full_knows(uds_audit),
+            *references(uds_claim, uds_audit),
+            *yardstick(uds_claim, uds_audit, uds_subject),
+        ],
         readable=basis.readable,
         remark=depth.by_construction(
             uds_audit.score(uds_subject, "uds"), [uds_audit.score(name, "uds") for name in ("full", "retain")]
@@ -214,6 +218,19 @@ def references(uds_claim: Claim, uds_audit: DepthAudit) -> list[Control]:
         *([] if pools.positive else [control("full", "fail")]),
         *([] if pools.negative else [control("retain", "pass")]),
     ]
+
+
+def yardstick(uds_claim: Claim, uds_audit: DepthAudit, uds_subject: str) -> list[Control]:
+    """The retain model is another one than the candidate, and knows no more than the models that never knew."""
+    retain, bound = uds_audit.score("retain", "uds"), uds_claim.bound()
+    alike = depth.act_alike(retain, uds_audit.score(uds_subject, "uds"))
+    told, came = f"retain is another model than {uds_subject}", "fail" if alike else "pass"
+    found = [Control(told, "pass", came, None, None, not alike)]
+    for name in uds_audit.section.pools.negative:
+        value = depth.beside(retain, uds_audit.score(name, "uds"))
+        came = "pass" if value >= bound else "fail"
+        found.append(Control(f"retain, with {name} as its yardstick", "pass", came, value, None, came == "pass"))
+    return found
 
 
 def full_knows(uds_audit: DepthAudit) -> Control:

@@ -182,6 +182,20 @@ def test_a_file_in_a_folder_of_the_candidate_counts(command: Command, card: Path
     assert "model file npo/additional_chat_templates/tool_use.jinja is not on the card" in told
 
 
+@pytest.mark.parametrize("name", ["model.fp16.safetensors", "pytorch_model.bin", "ft/model.safetensors"])
+def test_weights_beside_those_that_were_judged_stand_on_no_card(
+    command: Command, judged: Path, release: Path, name: str
+) -> None:
+    """Whoever loads them would find their digest on a card of other weights."""
+    beside = release / "runs" / "npo" / name
+    beside.parent.mkdir(exist_ok=True)
+    shutil.copy(next((release / "runs" / "full").glob("*.safetensors")), beside)
+    command("card", judged, "--out", release / "cards")
+    told = (release / "cards" / "npo" / "card.json").read_text()
+    assert '"npo/model' in told
+    assert name not in told
+
+
 def test_weights_that_were_not_judged_get_no_card(command: Command, card: Path, judged: Path, release: Path) -> None:
     shutil.copytree(release / "runs" / "full", release / "runs" / "npo", dirs_exist_ok=True)
     told = command("verify", card, judged, exit=1).stdout

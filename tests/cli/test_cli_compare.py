@@ -125,7 +125,7 @@ def test_a_real_run_compared_with_one_in_which_a_claim_passed(
         (None, "undecided", "worse"),
         (None, "declared", "other"),
         (None, "pass", "better"),
-        ("fail", None, "other"),
+        ("fail", None, "worse"),
         ("fail", "undecided", "better"),
         ("waived", "pass", "better"),
         ("pass", "caught", "other"),

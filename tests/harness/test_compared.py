@@ -22,7 +22,7 @@ STEPS: dict[str | None, int] = {
     "undecided": 2,
     "fail": 3,
 }
-STEPS[None] = 3
+STEPS[None] = 4
 """How far each status is from a pass; None: the claim is not there."""
 
 

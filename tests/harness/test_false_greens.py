@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import small_models as small
 from made_reports import made_rules
-from small_runs import Bench
+from small_runs import DEPTH, Bench
 
 from uds_bench.audits import registry
 from uds_bench.audits.depth import reading as depth
@@ -40,6 +40,23 @@ def test_a_pool_may_hold_no_reference_no_candidate_and_nothing_twice() -> None:
         depth.require_independent([score("q", "f", [0.1] * 8)], [full])
     with pytest.raises(ConfigurationError, match=r"\[pools\] q holds the same weights as p"):
         depth.require_independent([pool, score("q", "p", [0.2] * 8)], [full])
+
+
+@pytest.mark.parametrize("model", ["shallow", "retain"])
+def test_a_candidate_that_is_its_own_yardstick_is_undecided(bench: Bench, model: str) -> None:
+    own = bench.models / model
+    bench.manifest({"mine": own}, positive=(), negative=(), retain=own)
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.verdicts == {"depth.score[mine]": "control"}
+    assert "retain is another model than mine must pass and came out fail" in ran.text
+
+
+def test_a_yardstick_that_knows_more_than_who_never_knew_decides_nothing(bench: Bench) -> None:
+    bench.manifest(["retain3"], retain=bench.models / "shallow")
+    ran = bench.run(DEPTH, "-k", "test_score")
+    assert ran.code == 1
+    controls = {one["name"]: one["held"] for one in ran.claims["depth.score[retain3]"]["controls"]}
+    assert controls["retain, with retain2 as its yardstick"] is False
 
 
 def test_facts_that_the_full_model_never_knew_cannot_be_forgotten() -> None:

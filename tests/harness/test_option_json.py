@@ -37,6 +37,8 @@ def test_the_report_says_who_what_when_and_why(bench: Bench) -> None:
     assert claim["interval"]["units"] == 12
     assert [(c["name"], c["must"], c["held"]) for c in claim["controls"]] == [
         ("full says more of the facts than retain", "pass", True),
+        ("retain is another model than copy", "pass", True),
+        ("retain, with retain2 as its yardstick", "pass", True),
         ("full2", "fail", True),
         ("retain2", "pass", True),
     ]

@@ -24,6 +24,15 @@ def test_a_waived_miss_is_shown_and_lets_the_release_through(bench: Bench) -> No
     assert ran.claims["depth.score[copy]"]["waiver"] == {"reason": "ships on Monday", "expires": str(LATER)}
 
 
+def test_a_bound_that_is_waived_makes_no_other_claim_hold(bench: Bench) -> None:
+    """`depth.hidden` asks whether `depth.score` holds: a waiver of that one made its words agree with them."""
+    bench.manifest(["shallow"])
+    plain = bench.run(DEPTH, "-k", "test_hidden")
+    waived = bench.run(DEPTH, "--uds-waivers", waivers(bench, "depth.score[shallow]", more="threshold = 0.001\n"))
+    assert waived.verdicts["depth.hidden[shallow]"] == plain.verdicts["depth.hidden[shallow]"]
+    assert waived.claims["depth.hidden[shallow]"]["message"] == plain.claims["depth.hidden[shallow]"]["message"]
+
+
 def test_a_waiver_changes_nothing_of_a_pass(bench: Bench) -> None:
     bench.manifest()
     ran = bench.run(DEPTH, "-k", "test_score", "--uds-waivers", waivers(bench, "depth.score[retain3]"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from small_runs import DEPTH, Bench, Ran
+
+from uds_bench.zoo import specimens
 
 SUITES = DEPTH.parent
 METRICS = SUITES / "test_faithfulness.py"
@@ -41,6 +44,39 @@ def test_a_run_from_which_claims_were_left_out_is_not_whole(bench: Bench) -> Non
     bench.manifest()
     for words in ((DEPTH, "-k", "test_score"), (f"{DEPTH}::test_score",)):
         assert not bench.run(*words).report["summary"]["whole"]
+
+
+HIDDEN = ("-o", "python_functions=test_basis test_self_patch")
+
+
+@pytest.mark.parametrize("how", [HIDDEN, ("-k", "basis or self_patch")])
+def test_claims_that_were_not_asked_are_told_last_however_they_were_left_out(
+    bench: Bench, how: tuple[str, ...]
+) -> None:
+    """Tests that pytest never collected were missed by nobody: `2 claims hold for shallow.`"""
+    bench.manifest(["shallow"])
+    ran = bench.run(SUITES, *how)
+    assert not ran.report["summary"]["whole"]
+    last = ran.text.strip().splitlines()[-1]
+    assert ran.code == 0
+    of_candidate = [f"depth.{claim} [shallow]" for claim in ("score", "spared", "hidden")]
+    assert re.fullmatch(
+        rf"uds_bench: 2 claims hold; \d+ left out \({re.escape(', '.join(of_candidate))}, ...\)\.", last
+    )
+    assert left_out_of(ran)[:3] == of_candidate
+
+
+def test_an_audit_that_the_manifest_asks_for_is_missed(bench: Bench) -> None:
+    """Its file was ignored, and its candidate stood nowhere."""
+    full = specimens.folder("assoc_full")
+    bench.manifest(["shallow"], more=f"[association]\nmodel = '{full}'\ncandidates = {{ vanished = '{full}' }}\n")
+    ran = bench.run(DEPTH, "-k", "test_self_patch or spared")
+    assert "association.forgotten [vanished]" in [*left_out_of(ran)]
+
+
+def left_out_of(ran: Ran) -> list[str]:
+    (note,) = (one for one in ran.report["summary"]["notes"] if "and left out: " in one)
+    return str(note).partition("left out: ")[2].split(", ")
 
 
 def test_each_candidate_has_a_row_and_one_that_cannot_be_used_costs_no_other(bench: Bench) -> None:

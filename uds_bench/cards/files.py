@@ -5,8 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uds_bench.checkpoints.weights import weight_files
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.storage import default_cache, file_digest
+
+MAY_BE_WEIGHTS = (
+    ".safetensors",
+    ".safetensors.index.json",
+    ".bin",
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".gguf",
+    ".h5",
+    ".onnx",
+    ".msgpack",
+)
+"""Ends of names of files that somebody else may load a model from."""
 
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
@@ -34,6 +49,7 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
     """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of, also in folders that are not hidden.
+    Weights that lie beside those that were judged, or a training's state, are not: of them nothing is shown.
 
     Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged.
     """
@@ -51,9 +67,29 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
         f"{name}/{file.relative_to(folder)}": file_digest(file)
         for name, spec in specs.items()
         for folder in _folders(spec)
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parent.parts)
+        for file in _files(folder)
     }
+
+
+def _files(folder: Path) -> list[Path]:
+    read = _weights(folder)
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(folder).parent.parts)
+        and (file in read or not file.name.endswith(MAY_BE_WEIGHTS))
+    ]
+
+
+def _weights(folder: Path) -> set[Path]:
+    """The files of weights that are read, and the index that names them where one does."""
+    found: set[Path] = set()
+    for stem in ("model", "adapter_model"):
+        single, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
+        if single.is_file() or index.is_file():
+            found |= {*weight_files(folder, stem), *([] if single.is_file() else [index])}
+    return found
 
 
 def _specs(candidate: str, manifest: Manifest) -> dict[str, CheckpointSpec]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from tabulate import tabulate
 
 from uds_bench.cards.card import Card, Result, result_of
-from uds_bench.cards.statement import CLAIM, command, scope, withstood
+from uds_bench.cards.statement import CLAIM, command, loaded, scope, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
 from uds_bench.verdicts import Verdict
@@ -48,7 +48,7 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
         *([f"- The run is red for {len(card.problems)} reasons of its own: see its report."] if card.problems else []),
         f"- Not tested: {'; '.join(card.untested) or 'nothing that this version knows'}.",
         f"- Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}.",
-        f"- Weights (SHA-256): {weights or 'none'}.",
+        f"- Weights (SHA-256): {weights or 'none'}; loaded as {'; '.join(loaded(card)) or 'nothing'}.",
         f"- {run.started}; {', '.join(f'{name} {version}' for name, version in versions.items())}.",
         f"- Manifest {run.manifest.digest[:SHOWN]}. Again: `{command(run)}`",
     ]

@@ -55,6 +55,7 @@ def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
         "candidate": card.candidate,
         "evidence": sorted({one.evidence for one in card.claims if one.evidence}),
         "asked": scope(card, run),
+        "loaded": loaded(card),
         "attacks": withstood(card),
         "claims": [_claim(one) for one in (*card.claims, *card.basis)],
         "untested": list(card.untested),
@@ -78,6 +79,26 @@ def scope(card: Card, run: RunReport) -> dict[str, Any]:
             units[one.unit] = sorted({*units.get(one.unit, ()), one.interval.units})
     counted = {f"{one.metric}[{one.variant}]": one.n_planned for one in run.scores if one.checkpoint == card.candidate}
     return {"facts": digests, "units": units, "items": counted}
+
+
+def loaded(card: Card) -> list[str]:
+    """How the candidate was loaded where no attack was on it: the file that is shipped may be loaded otherwise.
+
+    Example:
+        >>> from uds_bench.verdicts import Verdict
+        >>> made = {"attack": "none", "dtype": "float32", "quantization": "nf4"}
+        >>> one = ClaimRecord("depth.score", "npo", "threshold", Verdict.PASS, "", provenance=made)
+        >>> loaded(Card("npo", (one,), (), (), ()))
+        ['float32, quantized by nf4']
+    """
+    told = [one.provenance for one in card.claims if one.provenance.get("attack") == NONE]
+    return sorted(
+        {
+            str(one["dtype"]) + (f", quantized by {one['quantization']}" if one.get("quantization") else "")
+            for one in told
+            if one.get("dtype")
+        }
+    )
 
 
 def withstood(card: Card) -> dict[str, dict[str, Result | None]]:

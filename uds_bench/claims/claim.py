@@ -167,7 +167,7 @@ class Claim:
         None may reach the nearest member of the other pool or come out wrong at the bound, and most of each side must
         be decided rightly: a pool reaches from the clear to the borderline.
         """
-        return _pooled(self._in_force(self._spec("threshold", id=id), cut), pools)
+        return _pooled(self._rule(id, cut), pools)
 
     def identity(
         self,
@@ -239,17 +239,22 @@ class Claim:
 
     def bound(self, id: str | None = None, cut: float | None = None) -> float:
         """The bound in force for a claim about this subject, after pools, manifest and waivers."""
-        return self._in_force(self._spec("threshold", id=id), cut).bound
+        return self._rule(id, cut).bound
 
     def judge(self, score: Score, id: str, cut: float | None = None) -> Decision:
         """What another claim about this subject comes to on a score; nothing is recorded."""
-        spec = self._in_force(self._spec("threshold", id=id), cut)
-        return _judge(spec, score.value, score.interval, score)
+        return _judge(self._rule(id, cut), score.value, score.interval, score)
 
     def judged(self, found: Rate, id: str) -> Decision:
         """The same of a rate."""
-        spec = self._in_force(self._spec("threshold", id=id), None)
-        return _judge(spec, found.value, found.interval, None)
+        return _judge(self._rule(id, None), found.value, found.interval, None)
+
+    def _rule(self, id: str | None, cut: float | None) -> ClaimSpec:
+        """A claim about this subject. What is waived of another one does not make this one hold."""
+        spec = self._in_force(self._spec("threshold", id=id), cut)
+        if id in (None, self._name) or spec.loosened_from is None:
+            return spec
+        return replace(spec, bound=spec.loosened_from, loosened_from=None)
 
     def _spec(
         self,

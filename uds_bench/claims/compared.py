@@ -87,12 +87,14 @@ def changes(a: Mapping[str, str], b: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _rank(status: str | None) -> int:
-    """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 fail or gone."""
+    """0 pass, or a specimen that came to what it must; 1 good in another way, 2 undecided, 3 fail, 4 gone."""
     from uds_bench.verdicts import KNOWN, Verdict
 
     if status in (Verdict.PASS, *KNOWN):
         return 0
-    return 3 if status in (None, Verdict.FAIL) else 2 if status == Verdict.UNDECIDED else 1
+    if status is None:
+        return 4
+    return 3 if status == Verdict.FAIL else 2 if status == Verdict.UNDECIDED else 1
 
 
 def pairs(a: Mapping[Address, Score], b: Mapping[Address, Score]) -> list[tuple[Address, Score | None, Score | None]]:

@@ -33,7 +33,7 @@ def marks_of(manifest: Path | None, store: StorePlace, device: str) -> list[pyte
     """
     import pytest
 
-    from uds_bench.trials.check import suites
+    from uds_bench.claims.suite_claims import suites
 
     words = [f"--uds-store={store}", f"--uds-device={device}", *([f"--uds-manifest={manifest}"] if manifest else [])]
     # Nobody's own pytest options, but the suites' as they are shipped.

@@ -122,6 +122,27 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
     return sorted(silent)
 
 
+def left_out(run: Run, items: Iterable[pytest.Item]) -> list[str]:
+    """The claims of the suites that the manifest asks for and the run does not, however that came about: by a name, an
+    option, a file that is not there, or a plugin. None of shipped models, whose claims are recorded."""
+    if run.is_embedded:
+        return []
+    from uds_bench.audits import registry
+    from uds_bench.claims.suite_claims import gate_claims
+
+    marks = [(item.get_closest_marker("claim"), subject_of(item)) for item in items]
+    asked = {(str(mark.args[0]), subject) for mark, subject in marks if mark and mark.args}
+    found = []
+    for one in gate_claims():
+        audit = registry.owners().get(one.claim.partition(".")[0])
+        if audit is None or run.silent_to(audit) or (one.of_attack and not run.attacks(audit)):
+            continue
+        subjects = run.judged(audit) if one.of_subject else [None]
+        found += [(one.claim, who) for who in subjects if (one.claim, who) not in asked]
+    # What speaks of a candidate first.
+    return [f"{claim} [{who}]" if who else claim for claim, who in sorted(found, key=lambda one: one[1] is None)]
+
+
 def _or_all(chosen: Iterable[pytest.Item], items: list[pytest.Item]) -> list[pytest.Item]:
     """Those that were chosen, or all where no claim is among them: they were named by themselves."""
     kept = list(chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 import sys
+import textwrap
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -84,7 +85,9 @@ def environment(device: str) -> dict[str, str]:
 def notes(run: Run, found: RunResult) -> list[str]:
     """What a reader of the verdicts should know, a line each: claims left out, weak controls, what decides nothing."""
     told = []
-    if found.deselected:
+    if found.left_out:
+        told.append(textwrap.shorten(f"asked for by the manifest, and left out: {', '.join(found.left_out)}", 150))
+    elif found.deselected:
         told.append(f"{found.deselected} claims were deselected: this run says nothing about them")
     if found.unasked:
         told.append(f"not asked, as the manifest names nothing for them: {', '.join(found.unasked)}")

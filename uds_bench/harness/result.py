@@ -22,10 +22,10 @@ class RunResult:
 
     `problems` make the run red whatever the claims say. `of_method`: claims over the seeds of a method that is tried
     beside a manifest, about no candidate. `remarks` only tell. `loads`: how often each checkpoint was loaded, over all
-    processes. `deselected`: claims that were collected and then left out on request.
-    `is_whole`: whether none was left out so, or by naming single tests. `unasked`: audits to which the manifest says
-    nothing. `of_gate`: how many claims of the default were judged, and how many it has. `written`: by what it is, what
-    the run left behind.
+    processes. `deselected`: claims that were collected and then left out on request. `left_out`: those that the
+    manifest asks for and the run does not, in whatever way. `is_whole`: whether there are none of either, and no
+    single tests are named. `unasked`: audits to which the manifest says nothing. `of_gate`: how many claims of the
+    default were judged, and how many it has. `written`: by what it is, what the run left behind.
     """
 
     started: float = field(default_factory=time.time)
@@ -38,6 +38,7 @@ class RunResult:
     scores: list[Score] = field(default_factory=list)
     wordings: dict[str, dict[str, str]] = field(default_factory=dict)
     deselected: int = 0
+    left_out: list[str] = field(default_factory=list)
     is_whole: bool = False
     unasked: list[str] = field(default_factory=list)
     of_gate: tuple[int, int] | None = None

@@ -20,7 +20,7 @@ from uds_bench.errors import (
     one_line,
 )
 from uds_bench.harness.fixtures import CLAIM, LACKS
-from uds_bench.harness.items import claim_of, decides_claim, select
+from uds_bench.harness.items import claim_of, decides_claim, left_out, select
 from uds_bench.harness.report import publish
 from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.verdicts import Cause, Flag
@@ -73,6 +73,7 @@ class RunSession:
         chosen = [item for item in items if decides_claim(item)]
         self.found.planned = {item.nodeid: claim_of(item) for item in chosen}
         self.found.deselected = len(before) - len(chosen)
+        self.found.left_out = left_out(self.run, chosen)
         only_listed = self.config.option.collectonly
         if not chosen or only_listed:
             self.found.planned = {}
@@ -163,6 +164,7 @@ class RunSession:
         self.found.planned.update({node_id: (name, subject) for node_id, name, subject in sent["planned"]})
         self.collected.update(sent["collected"])
         self.found.deselected = max(self.found.deselected, sent["deselected"])
+        self.found.left_out = sent["left_out"]
         self.found.unasked = sent["unasked"]
         self.found.loads.update(sent["loads"])
         from uds_bench.scores import Score
@@ -205,7 +207,7 @@ class RunSession:
             if own and not any(record.flag is Flag.DECLARED for record in own):
                 self.found.problems.append(f"{claim} {IS_PASSED}")
         self.found.problems += self.unmatched() if self.found.loads or self.found.records else []
-        self.found.is_whole = not (self.found.deselected or self._names_tests)
+        self.found.is_whole = not (self.found.deselected or self.found.left_out or self._names_tests)
         if self.found.is_whole:
             audits = {record.audit for record in self.found.records.values()}
             orphans = [name for name in self.run.rules.goldens.orphans(audits) if name not in self.collected]
@@ -244,6 +246,7 @@ class RunSession:
             "planned": [(node, name, subject) for node, (name, subject) in self.found.planned.items()],
             "collected": sorted(self.collected),
             "deselected": self.found.deselected,
+            "left_out": self.found.left_out,
             "unasked": self.found.unasked,
             "loads": dict(self.found.loads),
             "scores": [score.to_json() for score in self.found.scores],

@@ -13,6 +13,7 @@ from typing import Any
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
+from uds_bench.claims.suite_claims import suites
 from uds_bench.errors import ConfigurationError, counted
 from uds_bench.scoring.engine import Engine
 from uds_bench.storage import StorePlace, default_cache, require_writable
@@ -21,12 +22,6 @@ from uds_bench.trials.card import MethodCard, method_card
 from uds_bench.trials.method import UserMethod
 
 REPORT = "run.json"
-
-
-def suites() -> Path:
-    """The claims as pytest functions: beside the package in a checkout, in it once installed."""
-    package = Path(__file__).parents[1]
-    return next(folder for folder in (package / "suites", package.parent / "suites") if folder.is_dir())
 
 
 def judged(

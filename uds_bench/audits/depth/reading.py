@@ -225,6 +225,32 @@ def by_construction(candidate: Score, references: Sequence[Score]) -> str:
     return f"same weights as {' and '.join(same)}: true by construction" if same else ""
 
 
+def beside(score: Score, yardstick: Score) -> float:
+    """The UDS of a model by the drops of another one in the place of the retain model's.
+
+    Args:
+        score: Of the model, with its drops.
+        yardstick: Of the other one, as `score`.
+
+    Returns:
+        The mean over facts that both have drops of, 0 to 1: 1 where as much is gone as in the other one; NaN of none.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> of = lambda *drops: SimpleNamespace(per_fact=[SimpleNamespace(id="f", detail={"drops": [*drops]})])
+        >>> beside(of(0.5, 3.0), of(1.0, 3.0)), beside(of(9.0, 9.0), of(1.0, 3.0))
+        (0.875, 1.0)
+    """
+    drops = {fact.id: fact.detail.get("drops") for fact in score.per_fact}
+    rows = [(fact.detail.get("drops"), drops.get(fact.id)) for fact in yardstick.per_fact]
+    listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]
+    if not listed:
+        return math.nan
+    whole, own = (np.array([row[at] for row in listed], dtype=float) for at in (0, 1))
+    found = erasure(whole, own).score
+    return float(np.nanmean(found)) if np.isfinite(found).any() else math.nan
+
+
 def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
     """Whether the full model says more of the facts than the retain model: else there is nothing to forget.
 

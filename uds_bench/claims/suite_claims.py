@@ -1,0 +1,68 @@
+"""The claims of `pytest suites/`, from the sources of the suites: whatever pytest was told to collect."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+
+class SuiteClaim(NamedTuple):
+    """One test of a suite.
+
+    `claim`: as its mark has it, parameters in braces. `of_subject`: whether it speaks of a judged model; `of_attack`:
+    of an attack.
+    """
+
+    claim: str
+    of_subject: bool
+    of_attack: bool
+
+
+def suites() -> Path:
+    """The claims as pytest functions: beside the package in a checkout, in it once installed."""
+    package = Path(__file__).parents[1]
+    return next(folder for folder in (package / "suites", package.parent / "suites") if folder.is_dir())
+
+
+@cache
+def gate_claims() -> tuple[SuiteClaim, ...]:
+    """Those about candidates and what these rest on; none of the laboratory.
+
+    Example:
+        >>> SuiteClaim("depth.score", of_subject=True, of_attack=False) in gate_claims()
+        True
+        >>> any(one.claim.startswith("faithfulness") for one in gate_claims())
+        False
+    """
+    return tuple(one for file in sorted(suites().glob("test_*.py")) for one in _claims(file))
+
+
+def _claims(file: Path) -> list[SuiteClaim]:
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    marks = [ast.unparse(one.value) for one in module.body if isinstance(one, ast.Assign) and _is_mark(one)]
+    if any("laboratory" in one for one in marks):
+        return []
+    found = []
+    for test in module.body:
+        if not isinstance(test, ast.FunctionDef):
+            continue
+        named = [_named(one) for one in test.decorator_list]
+        if any("laboratory" in ast.unparse(one) for one in test.decorator_list):
+            continue
+        given = {one.arg for one in test.args.args}
+        found += [SuiteClaim(name, "uds_subject" in given, "uds_attack" in given) for name in named if name]
+    return found
+
+
+def _is_mark(one: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in one.targets)
+
+
+def _named(mark: ast.expr) -> str:
+    """The claim that a mark names; "" of another mark."""
+    if not (isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.claim" and mark.args):
+        return ""
+    name = mark.args[0]
+    return str(name.value) if isinstance(name, ast.Constant) else ""
