@@ -178,6 +178,7 @@ def test_what_is_doubtful_is_mended_by_the_command_that_has_the_options(command:
             f"of open-unlearning: did you mean '{PUBLISHED}'",
         ),
         (("--from", "questoins.jsonl"), "--from: no file "),
+        (("--split", "forget05"), "--split: is of a model of open-unlearning: name it by --from"),
         (("--from", PUBLISHED, "--split", "forget20"), "there is no 'forget20': did you mean 'forget"),
     ],
 )

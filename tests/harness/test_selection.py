@@ -104,3 +104,24 @@ def test_where_no_candidate_or_reference_is_left_nothing_is_run(bench: Bench) ->
     assert "broken: " in bench.refused(DEPTH)
     bench.manifest(retain=broken)
     assert "retain: " in bench.refused(DEPTH)
+
+
+def test_of_whom_something_is_excused_it_is_not_said_that_all_holds(bench: Bench) -> None:
+    excused = "".join(
+        f'"depth.{claim}[shallow]" = {{ verdict = "fail", reason = "known" }}\n' for claim in ("score", "spared", "hidden")
+    )
+    bench.manifest(["retain3", "shallow"], more=f"[expect]\n{excused}")
+    ran = bench.run(DEPTH)
+    assert ran.code == 0
+    assert re.search(r"claims hold for retain3; 3 missed as declared \(depth.score \[shallow\], ", ran.text)
+
+
+def test_a_run_that_cannot_be_made_leaves_no_report_of_an_earlier_one(bench: Bench) -> None:
+    bench.manifest(["retain3"])
+    report = bench.folder / "run.json"
+    assert bench.run(DEPTH, "-k", "self_patch", "--uds-json", report).code == 0
+    bench.run(DEPTH, "--co", "--uds-json", report)
+    assert report.is_file()
+    bench.manifest(["retain3"], more='[expect]\n"depth.score[nobody]" = { verdict = "fail", reason = "x" }\n')
+    bench.refused(DEPTH, "--uds-json", report)
+    assert not report.exists()

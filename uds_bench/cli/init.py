@@ -13,12 +13,13 @@ import typer
 from uds_bench.audits import registry
 from uds_bench.audits.api import ManifestPreset
 from uds_bench.cli.annotate import annotate_to
-from uds_bench.cli.published_manifests import published
+from uds_bench.cli.published_manifests import PUBLISHED, published
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import file
 from uds_bench.storage import require_writable, write_atomic
 
 EXAMPLE = "uds-bench init my-release"
+SPLIT = "forget10"
 FILES = ("uds.toml", "facts.jsonl")
 
 
@@ -28,7 +29,7 @@ def init(
         str,
         typer.Option("--from", metavar="NAME", help="A full model of open-unlearning, or a file to annotate."),
     ] = "",
-    split: Annotated[str, typer.Option(metavar="NAME", help="What of TOFU was forgotten.")] = "forget10",
+    split: Annotated[str, typer.Option(metavar="NAME", help="What of TOFU was forgotten.")] = SPLIT,
 ) -> None:
     """Write uds.toml, a commented manifest, and facts.jsonl, four facts to replace by your own.
 
@@ -36,6 +37,8 @@ def init(
     questions and answers: facts.jsonl is made of them, as by `annotate`. --from a file of requests to be forgotten: the
     manifest names it. Nothing is asked, or overwritten.
     """
+    if split != SPLIT and PUBLISHED.fullmatch(source) is None:
+        raise ConfigurationError("--split: is of a model of open-unlearning: name it by --from, or leave --split out")
     questions = _questions(source)
     preset = None if questions is None else _preset(questions, folder)
     if preset is not None:

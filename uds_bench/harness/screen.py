@@ -183,8 +183,11 @@ def _embedded(records: Sequence[ClaimRecord]) -> list[str]:
 
 
 def _user(records: Sequence[ClaimRecord]) -> list[str]:
+    # Of whom something was excused not all holds.
+    excused = {record.subject for record in records if record.flag in NAMED}
     subjects = dict.fromkeys(record.subject for record in _of(records, Verdict.PASS) if record.subject)
-    held = _hold(records) + (f" for {_some(subjects)}" if subjects else "")
+    whole = [name for name in subjects if name not in excused]
+    held = _hold(records) + (f" for {_some(whole)}" if whole else "")
     return [held, *_named(records), *_counted(records)]
 
 

@@ -79,6 +79,9 @@ class RunSession:
             self.found.planned = {}
         if not chosen:
             return
+        report = self.run.settings.json
+        if report is not None and not (only_listed or self.is_worker):
+            report.unlink(missing_ok=True)  # a run that cannot be made leaves none that looks like its own
         try:
             if not only_listed:
                 self.run.prepare(chosen)
