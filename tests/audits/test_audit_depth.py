@@ -158,14 +158,17 @@ def test_people_in_several_clusters_are_told_by_their_names(tmp_path: Path) -> N
         return notes(session), registry.audits()["depth"].claims_of(session)["depth.score"].unit
 
     named = "4 of them name 2 people; if one has several, give these one cluster"
-    assert told(*facts) == ([f"each of 4 facts is a cluster of its own, and intervals are over rows: {named}"], "rows")
+    assert told(*facts) == (
+        [f"clusters: each of 4 facts is one of its own, and intervals are over rows; {named}"],
+        "rows",
+    )
     assert told(*(replace(fact, cluster=fact.id[:7]) for fact in facts)) == ([], "authors")
     assert told(facts[0], *(replace(fact, split="retain", cluster="r") for fact in facts[1:])) == ([], "rows")
     more = [replace(fact, id=f"{fact.id} too", question=f"{fact.question} At home?") for fact in facts]
     (split,), unit = told(*facts, *more)
     assert unit == "authors"
     assert split == (
-        "2 people are in several clusters, as names tell: 'Ann Lee/sing' and 'Ann Lee/dance' are about Ann Lee. Give "
+        "clusters: 2 people are in several, as names tell; 'Ann Lee/sing' and 'Ann Lee/dance' are about Ann Lee. Give "
         "one person one cluster, or intervals are narrower than what is known"
     )
 

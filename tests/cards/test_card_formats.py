@@ -33,7 +33,7 @@ from uds_bench.cards.markdown import page
 from uds_bench.cards.statement import statement
 from uds_bench.cards.verify import contradicted
 from uds_bench.claims.record import Bound, ClaimRecord
-from uds_bench.claims.run_report import RunReport
+from uds_bench.claims.run_report import CLUSTERS, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval
@@ -157,6 +157,13 @@ def test_replies_that_another_engine_gave_are_named_on_the_card() -> None:
     found = card_of(run.model_copy(update={"summary": run.summary.model_copy(update={"notes": notes})}))
     assert note in found.untested
     assert not any(one.startswith("other") for one in found.untested)
+
+
+def test_what_is_known_of_clusters_is_on_the_card_and_nobodys_name() -> None:
+    run = run_of(claim("depth.score[npo]"))
+    notes = [f"{CLUSTERS}2 people are in several, as names tell; 'Ann Lee/1' and 'Ann Lee/2' are about Ann Lee. Give"]
+    found = card_of(run.model_copy(update={"summary": run.summary.model_copy(update={"notes": notes})}))
+    assert found.untested[-1] == "clusters: 2 people are in several, as names tell"
 
 
 def test_a_card_says_what_was_asked_of_what_and_what_withstood_an_attack() -> None:

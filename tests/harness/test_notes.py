@@ -98,4 +98,6 @@ def test_where_each_fact_is_a_cluster_the_interval_is_over_rows(bench: Bench) ->
     told = ran.claims["depth.score[retain3]"]
     assert (told["unit"], "(24 rows)" in told["message"]) == ("rows", True)
     (note,) = (note for note in ran.report["summary"]["notes"] if "over rows" in note)
-    assert note.startswith("each of 24 facts is a cluster of its own, and intervals are over rows: 24 of them name 12")
+    assert note.startswith(
+        "clusters: each of 24 facts is one of its own, and intervals are over rows; 24 of them name 12"
+    )

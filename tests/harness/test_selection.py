@@ -108,7 +108,8 @@ def test_where_no_candidate_or_reference_is_left_nothing_is_run(bench: Bench) ->
 
 def test_of_whom_something_is_excused_it_is_not_said_that_all_holds(bench: Bench) -> None:
     excused = "".join(
-        f'"depth.{claim}[shallow]" = {{ verdict = "fail", reason = "known" }}\n' for claim in ("score", "spared", "hidden")
+        f'"depth.{claim}[shallow]" = {{ verdict = "fail", reason = "known" }}\n'
+        for claim in ("score", "spared", "hidden")
     )
     bench.manifest(["retain3", "shallow"], more=f"[expect]\n{excused}")
     ran = bench.run(DEPTH)

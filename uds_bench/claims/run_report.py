@@ -16,6 +16,8 @@ from uds_bench.scores import Score
 SCHEMA: Literal[3] = 3
 WEAK = "controls are stand-ins: add "
 """What a note begins with that says which controls a manifest lacks."""
+CLUSTERS = "clusters: "
+"""What one begins with that says how much intervals over clusters can be relied on; people are named behind its `;`."""
 
 
 class Tool(ReportTable):

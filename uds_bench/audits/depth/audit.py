@@ -12,6 +12,7 @@ from uds_bench.audits.depth.claims import LEAST_POOL
 from uds_bench.audits.depth.section import Depth
 from uds_bench.checkpoints import Checkpoint, resolve
 from uds_bench.checkpoints.spec import EMBEDDED
+from uds_bench.claims.run_report import CLUSTERS
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError, UdsError, counted, did_you_mean
 from uds_bench.facts import FactSet, load_facts
@@ -131,12 +132,12 @@ def notes(session: Session) -> list[str]:
     forget = facts.split("forget")
     if len(forget.clusters) == len(forget) > 1:
         told.append(
-            f"each of {len(forget)} facts is a cluster of its own, and intervals are over rows: {_by_name(forget)}"
+            f"{CLUSTERS}each of {len(forget)} facts is one of its own, and intervals are over rows; {_by_name(forget)}"
         )
     elif split := split_people([(fact.question, fact.answer) for fact in forget], [fact.cluster for fact in forget]):
         person, (one, other, *_) = next(iter(split.items()))
         told.append(
-            f"{len(split)} people are in several clusters, as names tell: {one!r} and {other!r} are about {person}. "
+            f"{CLUSTERS}{len(split)} people are in several, as names tell; {one!r} and {other!r} are about {person}. "
             "Give one person one cluster, or intervals are narrower than what is known"
         )
     if pools.positive and pools.negative and (small := too_small(len(pools.positive), len(pools.negative))):
