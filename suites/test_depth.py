@@ -222,8 +222,8 @@ def references(uds_claim: Claim, uds_audit: DepthAudit) -> list[Control]:
 
 def yardstick(uds_claim: Claim, uds_audit: DepthAudit, uds_subject: str) -> list[Control]:
     """The retain model is another one than the candidate, and knows no more than the models that never knew."""
-    retain, bound = uds_audit.score("retain", "uds"), uds_claim.bound()
-    alike = depth.act_alike(retain, uds_audit.score(uds_subject, "uds"))
+    retain, candidate, bound = uds_audit.score("retain", "uds"), uds_audit.score(uds_subject, "uds"), uds_claim.bound()
+    alike = bool(depth.by_construction(candidate, [retain])) or depth.act_alike(retain, candidate)
     told, came = f"retain is another model than {uds_subject}", "fail" if alike else "pass"
     found = [Control(told, "pass", came, None, None, not alike)]
     for name in uds_audit.section.pools.negative:

@@ -74,6 +74,12 @@ def test_an_audit_that_the_manifest_asks_for_is_missed(bench: Bench) -> None:
     assert "association.forgotten [vanished]" in [*left_out_of(ran)]
 
 
+def test_one_attack_of_several_is_missed(bench: Bench) -> None:
+    bench.manifest(["retain3"], more="[attacks]\nnf4 = {}\nrelearn = {}\n")
+    ran = bench.run(SUITES / "test_withstanding.py", DEPTH, "-k", "not relearn")
+    assert left_out_of(ran) == ["depth.withstands.relearn [retain3]"]
+
+
 def left_out_of(ran: Ran) -> list[str]:
     (note,) = (one for one in ran.report["summary"]["notes"] if "and left out: " in one)
     return str(note).partition("left out: ")[2].split(", ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,7 +122,7 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
     return sorted(silent)
 
 
-def left_out(run: Run, items: Iterable[pytest.Item]) -> list[str]:
+def left_out(run: Run, items: Sequence[pytest.Item]) -> list[str]:
     """The claims of the suites that the manifest asks for and the run does not, however that came about: by a name, an
     option, a file that is not there, or a plugin. None of shipped models, whose claims are recorded."""
     if run.is_embedded:
@@ -131,14 +131,16 @@ def left_out(run: Run, items: Iterable[pytest.Item]) -> list[str]:
     from uds_bench.claims.suite_claims import gate_claims
 
     marks = [(item.get_closest_marker("claim"), subject_of(item)) for item in items]
-    asked = {(str(mark.args[0]), subject) for mark, subject in marks if mark and mark.args}
+    asked = {(str(mark.args[0]), subject) for mark, subject in marks if mark and mark.args} | {*map(claim_of, items)}
     found = []
     for one in gate_claims():
         audit = registry.owners().get(one.claim.partition(".")[0])
-        if audit is None or run.silent_to(audit) or (one.of_attack and not run.attacks(audit)):
+        if audit is None or run.silent_to(audit):
             continue
+        attacks = run.attacks(audit) if one.of_attack else [""]
+        names = dict.fromkeys(one.claim.replace(f"{{{ATTACK}}}", attack) for attack in attacks)
         subjects = run.judged(audit) if one.of_subject else [None]
-        found += [(one.claim, who) for who in subjects if (one.claim, who) not in asked]
+        found += [(name, who) for who in subjects for name in names if (name, who) not in asked]
     # What speaks of a candidate first.
     return [f"{claim} [{who}]" if who else claim for claim, who in sorted(found, key=lambda one: one[1] is None)]
 

@@ -131,8 +131,9 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
     who = f"uds_bench: {instead}: " if instead else "uds_bench: "
     records = found.told
     if found.is_green and exit_code == 0:
-        left = [f"{found.deselected} left out"] if found.deselected else []
-        left = [f"{len(found.left_out)} left out ({_some(found.left_out)})"] if found.left_out else left
+        named = f" ({_some(found.left_out)})" if found.left_out else ""
+        count = len(found.left_out) or found.deselected
+        left = [f"{count} left out{named}"] if count else []
         judged, whole = found.of_gate or (0, 0)
         left += [f"{judged} of the default's {whole} claims judged"] if judged < whole else []
         return f"{who}{'; '.join([*(_embedded(records) if is_embedded else _user(records)), *left])}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -81,7 +82,8 @@ class RunSession:
             return
         report = self.run.settings.json
         if report is not None and not (only_listed or self.is_worker):
-            report.unlink(missing_ok=True)  # a run that cannot be made leaves none that looks like its own
+            with suppress(OSError):  # where it cannot be written either, that is told in the end
+                report.unlink()  # a run that cannot be made leaves none that looks like its own
         try:
             if not only_listed:
                 self.run.prepare(chosen)

@@ -46,7 +46,8 @@ class PeopleRunner(ScoreRunner):
     def _evaluate(self, request: ScoreRequest, evaluator: Any, subject: Any) -> Measured:
         scores = [self._of(part, request, subject) for part in self._parts]
         found = {fact.id: fact for score in scores for fact in score.per_fact}
-        values = [FactValue(one.id, found[one.id].value, detail=dict(found[one.id].detail)) for one in evaluator.items]
+        rows = [found[one.id] for one in evaluator.items]
+        values = [FactValue(row.id, row.value, row.reason, dict(row.detail), row.label) for row in rows]
         return Measured(values, {"rendered": content_key([score.notes["rendered"] for score in scores])})
 
     def _of(self, part: AssociationEvaluator, request: ScoreRequest, subject: Any) -> Score:

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uds_bench.audits.depth.claims import COPY_BELOW, LEAST_POOL
 from uds_bench.errors import ConfigurationError
@@ -210,10 +211,7 @@ def act_alike(one: Score, other: Score) -> bool:
 
     A share of their own drops would be no measure: of a copy of the full model next to nothing drops.
     """
-    drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
-    rows = [(drops.get(fact.id), fact.detail.get("drops"), fact.detail.get("retain_drops")) for fact in other.per_fact]
-    listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]
-    first, second, retain = (np.array([row[at] for row in listed], dtype=float).ravel() for at in range(3))
+    first, second, retain = (part.ravel() for part in _drops(one, other))
     known = np.isfinite(first) & np.isfinite(second) & np.isfinite(retain)
     apart, size = np.abs(first - second)[known], np.abs(retain)[known]
     return bool(known.any() and apart.sum() <= COPY_BELOW * size.sum())
@@ -237,18 +235,23 @@ def beside(score: Score, yardstick: Score) -> float:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> of = lambda *drops: SimpleNamespace(per_fact=[SimpleNamespace(id="f", detail={"drops": [*drops]})])
+        >>> def of(*drops):
+        ...     detail = {"drops": [*drops], "retain_drops": [9.0] * len(drops)}
+        ...     return SimpleNamespace(per_fact=[SimpleNamespace(id="f", detail=detail)])
         >>> beside(of(0.5, 3.0), of(1.0, 3.0)), beside(of(9.0, 9.0), of(1.0, 3.0))
         (0.875, 1.0)
     """
-    drops = {fact.id: fact.detail.get("drops") for fact in score.per_fact}
-    rows = [(fact.detail.get("drops"), drops.get(fact.id)) for fact in yardstick.per_fact]
-    listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]
-    if not listed:
-        return math.nan
-    whole, own = (np.array([row[at] for row in listed], dtype=float) for at in (0, 1))
-    found = erasure(whole, own).score
+    own, whole, _ = _drops(score, yardstick)
+    found = erasure(whole, own).score if len(whole) else np.array([math.nan])
     return float(np.nanmean(found)) if np.isfinite(found).any() else math.nan
+
+
+def _drops(one: Score, other: Score) -> list[NDArray[np.float64]]:
+    """By patching, of one model, of another and of the retain model, [facts, layers]: of facts that have all three."""
+    drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
+    rows = [(drops.get(fact.id), fact.detail.get("drops"), fact.detail.get("retain_drops")) for fact in other.per_fact]
+    listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]
+    return [np.array([row[at] for row in listed], dtype=float) for at in range(3)]
 
 
 def full_knows(full: Score, retain: Score) -> tuple[Verdict, Step]:
