@@ -12,28 +12,11 @@ from typing import Any
 
 import torch
 
+from uds_bench.checkpoints.settings import canonical_bytes, contents, settings_files, sha256
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import tensors, weight_files
 from uds_bench.storage import canonical, default_cache, load_json, write_atomic
-
-_VOLATILE = frozenset(
-    {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
-)
-_MODEL_FILES = ("config.json", "generation_config.json")
-_TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "spiece.model",
-    "chat_template.jinja",
-    "chat_template.json",
-)
 
 
 def digest(spec: CheckpointSpec, device: str | torch.device = "cpu") -> str:
@@ -47,14 +30,14 @@ def digest(spec: CheckpointSpec, device: str | torch.device = "cpu") -> str:
     folders = resolve(spec)
     content: dict[str, Any] = {
         "weights": _weights(folders.model, "model"),
-        "files": _files(folders.model, _MODEL_FILES + _TOKENIZER_FILES),
+        "files": contents(folders.model, settings_files(folders.model)),
         "quantization": spec.quantization,
         "dtype": dtype_name(spec, device),
     }
     if folders.adapter is not None:
         content["adapter"] = _weights(folders.adapter, "adapter_model")
-        content["adapter_files"] = _files(folders.adapter, (ADAPTER_CONFIG,))
-    return _sha256(_canonical(content))
+        content["adapter_files"] = contents(folders.adapter, [folders.adapter / ADAPTER_CONFIG])
+    return sha256(canonical_bytes(content))
 
 
 def weights_digest(folder: Path) -> dict[str, str]:
@@ -79,35 +62,6 @@ def tensor_digest(tensor: torch.Tensor) -> str:
     sha = hashlib.sha256(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
     sha.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return sha.hexdigest()
-
-
-def _files(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
-    return {name: _sha256(_file(folder / name)) for name in names if (folder / name).is_file()}
-
-
-def _file(path: Path) -> bytes:
-    raw = path.read_bytes()
-    if path.suffix != ".json":
-        return raw
-    try:
-        value = json.loads(raw)
-        return _canonical(_without_volatile(value) if path.stem.endswith("config") else value)
-    except (ValueError, RecursionError):
-        return raw  # whoever loads it will say what is wrong
-
-
-def _without_volatile(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_volatile(item) for key, item in value.items() if key not in _VOLATILE}
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, ensure_ascii=True).encode()
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 SETTLED_NS = 2_000_000_000

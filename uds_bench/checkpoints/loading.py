@@ -14,6 +14,7 @@ from uds_bench.checkpoints.compressed import load_as_weights, require_readable_f
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
+from uds_bench.checkpoints.settings import raw_contents, require_own
 from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import check_finite, finite, weight_files
@@ -24,6 +25,8 @@ from uds_bench.progress import hushed
 PLACEHOLDERS = frozenset({"<image_soft_token>"})
 """Tokens without an embedding, which no text becomes: Gemma 3's text models keep it for images."""
 
+KNOWN = 4
+"""Tokenizers that are kept while many checkpoints are inspected: one of a large vocabulary takes 100 MB."""
 _PLAIN = frozenset({"TokenizersBackend", "PreTrainedTokenizerFast"})
 """Read as they are in tokenizer.json: HF's automatic choice rebuilds them by the rules of some families."""
 
@@ -81,12 +84,27 @@ def inspect(spec: CheckpointSpec) -> Any:
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
     _readable_config(folders.model, spec)
-    _check_vocabulary(tokenizer := read_tokenizer(spec), rows, spec)
+    tokenizer = _fitting_tokenizer(spec, folders.model, rows)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
     for file in (*weight_files(folders.model), *adapter):
         check_finite(file)
     return tokenizer
+
+
+_fitting: dict[Any, Any] = {}
+"""Tokenizers by what is written of them and of their model."""
+
+
+def _fitting_tokenizer(spec: CheckpointSpec, folder: Path, rows: int) -> Any:
+    """A tokenizer that fits `rows` embedded tokens, read once for all checkpoints whose files say the same."""
+    written = (rows, raw_contents(folder))
+    if written not in _fitting:
+        _check_vocabulary(tokenizer := read_tokenizer(spec), rows, spec)
+        while len(_fitting) >= KNOWN:
+            _fitting.pop(next(iter(_fitting)))
+        _fitting[written] = tokenizer
+    return _fitting[written]
 
 
 def read_tokenizer(spec: CheckpointSpec) -> Any:
@@ -98,6 +116,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
     """The tokenizer in a folder, whatever else is there; `name`: what the checkpoint is called in a complaint."""
     try:
         settings = folder / "tokenizer_config.json"
+        require_own(settings)
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
         plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from huggingface_hub.errors import (
 )
 from transformers import CONFIG_MAPPING, AutoConfig
 
+from uds_bench.checkpoints.settings import require_own
 from uds_bench.checkpoints.spec import EMBEDDED, CheckpointSpec, Shape
 from uds_bench.errors import CheckpointError, did_you_mean, one_line
 from uds_bench.progress import hushed
@@ -191,29 +190,30 @@ def shape(spec: CheckpointSpec) -> Shape:
         ) from error
 
 
+_configs: dict[bytes, Any] = {}
+"""By what is written: most candidates of a run say the same, and each is asked for several times."""
+
+
 def read_config(folder: Path) -> Any:
     """HF's configuration of `folder`; code that comes with a checkpoint is never run."""
     path = folder / "config.json"
-    with suppress(OSError):
-        written = path.stat()
-        return deepcopy(_read_config(folder, written.st_mtime_ns, written.st_size, written.st_ino))
-    return _read_config(folder)
-
-
-@lru_cache(maxsize=4096)
-def _read_config(folder: Path, *_written: int) -> Any:
-    """The same, kept as long as its file is as it was written: a plan asks for each several times."""
-    path = folder / "config.json"
     try:
-        raw = load_json(path.read_text(encoding="utf-8"))
-        family = str(raw["model_type"])
-        _require_possible(raw)
+        raw = path.read_bytes()
+        if raw not in _configs:
+            _configs[raw] = _read_config(folder, load_json(raw))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path}: not a model configuration with a model_type ({one_line(error)}): save it with save_pretrained"
         ) from error
+    return deepcopy(_configs[raw])
+
+
+def _read_config(folder: Path, said: Any) -> Any:
+    path, family = folder / "config.json", str(said["model_type"])
+    _require_possible(said)
+    require_own(path)
     if family not in CONFIG_MAPPING:
-        why = "needs code from its own repository, which is never run" if "auto_map" in raw else "is unknown"
+        why = "needs code from its own repository, which is never run" if "auto_map" in said else "is unknown"
         raise CheckpointError(f"{path}: model_type {family!r} {why}: use a family that transformers itself supports")
     try:
         with hushed():

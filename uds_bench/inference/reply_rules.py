@@ -61,7 +61,8 @@ def require_same_replies(name: str, own: ReplyRules, parent: ReplyRules) -> None
         CheckpointError: As `require_served` and `require_same_spelling`.
     """
     require_served(name, own, parent)
-    if tokenizer_key(own.tokenizer) != tokenizer_key(parent.tokenizer):
+    alike = own.tokenizer is parent.tokenizer or tokenizer_key(own.tokenizer) == tokenizer_key(parent.tokenizer)
+    if not alike:
         require_same_spelling(name, own, parent)
 
 

@@ -1,0 +1,77 @@
+"""What lies beside the weights: all that a library reads counts, and what is alike is read once."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import transformers
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
+
+from uds_bench.checkpoints import CheckpointSpec, digest, load, loading
+from uds_bench.checkpoints.loading import inspect
+from uds_bench.checkpoints.settings import tokenizer_files
+from uds_bench.errors import CheckpointError
+
+
+@pytest.mark.parametrize(
+    "name", ["tekken.json", "vocab.txt", "spm.model", "additional_chat_templates/tool_use.jinja", "tokenizer.9.json"]
+)
+def test_a_file_that_a_library_may_read_counts(name: str, llama: Path) -> None:
+    spec, file = CheckpointSpec(str(llama)), llama / name
+    file.parent.mkdir(exist_ok=True)
+    seen = [digest(spec)]
+    for text in ("{}", "[]"):
+        file.write_text(text)
+        seen.append(digest(spec))
+    assert len(set(seen)) == len(seen)
+
+
+def vocabulary_files() -> Iterator[str]:
+    """Whatever transformers' own tokenizers are saved as."""
+    for path in Path(transformers.__file__).parent.rglob("tokenization*.py"):
+        for block in re.findall(r"VOCAB_FILES_NAMES\s*=\s*\{(.*?)\}", path.read_text(), re.DOTALL):
+            yield from re.findall(r":\s*[\"']([^\"']+)[\"']", block)
+
+
+def test_every_family_s_vocabulary_counts(tmp_path: Path) -> None:
+    names = set(vocabulary_files())
+    assert len(names) > 15
+    for name in names:
+        (tmp_path / name).write_text("{}")
+    assert {path.name for path in tokenizer_files(tmp_path)} == names
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("config.json", "configuration_files"), ("tokenizer_config.json", "fast_tokenizer_files")]
+)
+def test_a_file_that_stands_for_another_is_refused(name: str, key: str, llama: Path) -> None:
+    file = llama / name
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: [name.replace(".json", ".4.0.0.json")]}))
+    for look in (load, inspect):
+        with pytest.raises(CheckpointError, match=f"{name} names other files by version \\({key}\\): keep one"):
+            look(CheckpointSpec(str(llama)))
+
+
+def test_what_is_alike_is_read_once(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    real = loading.tokenizer_in
+
+    def counted(folder: Path, name: str) -> object:
+        read.append(folder)
+        return real(folder, name)
+
+    monkeypatch.setattr(loading, "tokenizer_in", counted)
+    monkeypatch.setattr(loading, "_fitting", {})
+    shutil.copytree(llama, tmp_path / "twin")
+    own = [inspect(CheckpointSpec(str(folder))) for folder in (llama, tmp_path / "twin", llama)]
+    assert read == [llama]
+    assert own[0] is own[1] is own[2]
+    (tmp_path / "twin" / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    assert inspect(CheckpointSpec(str(tmp_path / "twin"))) is not own[0]
+    # A model that embeds fewer tokens is refused by the same tokenizer, however often that was read.
+    small = save_checkpoint(tmp_path / "small", FAMILIES["llama"](len(tiny_tokenizer()) - 1), tiny_tokenizer())
+    with pytest.raises(CheckpointError, match="embeds only"):
+        inspect(CheckpointSpec(str(small)))

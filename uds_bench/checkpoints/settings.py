@@ -1,0 +1,91 @@
+"""The files beside a checkpoint's weights that decide what it says: configuration, tokenizer, chat templates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from uds_bench.storage import load_json
+
+_CONFIGURATION = ("config.json", "generation_config.json")
+_TOKENIZER = re.compile(
+    r"(tokenizer.*|special_tokens_map|added_tokens|chat_template|.*vocab.*|byte_maps|emoji|normalizer|word_.*|tekken)"
+    r"\.json|(vocab|merges|dict)\.txt|.*\.(model|spm|tiktoken|codes|tokenizer|jinja)"
+)
+"""By any name that a family of transformers gives them."""
+_TEMPLATES = "additional_chat_templates"
+_SWITCHES = {"config.json": "configuration_files", "tokenizer_config.json": "fast_tokenizer_files"}
+"""File -> the key by which it would name another to be read in its place, by the version of transformers."""
+_VOLATILE = frozenset(
+    {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
+)
+
+
+def tokenizer_files(folder: Path) -> list[Path]:
+    """What a tokenizer is read from, by name."""
+    own = (path for path in folder.iterdir() if _TOKENIZER.fullmatch(path.name) and path.is_file())
+    return sorted([*own, *folder.glob(f"{_TEMPLATES}/*.jinja")])
+
+
+def settings_files(folder: Path) -> list[Path]:
+    """The same, and what the model is built by."""
+    own = (folder / name for name in _CONFIGURATION)
+    return [*(path for path in own if path.is_file()), *tokenizer_files(folder)]
+
+
+def require_own(path: Path) -> None:
+    """Raises ValueError where a file would have another one read in its place: nobody sees which that is."""
+    key = _SWITCHES[path.name]
+    if path.is_file() and key in load_json(path.read_text(encoding="utf-8")):
+        raise ValueError(f"{path.name} names other files by version ({key}): keep one, and take the key out")
+
+
+def contents(folder: Path, files: Iterable[Path]) -> dict[str, str]:
+    """Name -> SHA-256 of what a file says: spaces, order of keys, and where a model lay, do not count."""
+    return {file.relative_to(folder).as_posix(): _content(file) for file in files}
+
+
+def raw_contents(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Name and SHA-256 of each file as it is written: the same for models whose settings need not be read twice."""
+    files = settings_files(folder)
+    return tuple((file.relative_to(folder).as_posix(), sha256(file.read_bytes())) for file in files)
+
+
+_said: dict[tuple[str, bool, bool], str] = {}
+"""By raw content: the candidates of one model share a tokenizer, which takes half a second to read."""
+
+
+def _content(file: Path) -> str:
+    raw = file.read_bytes()
+    key = (sha256(raw), file.suffix == ".json", file.stem.endswith("config"))
+    if key not in _said:
+        _said[key] = sha256(_said_by(raw, is_config=key[2])) if key[1] else key[0]
+    return _said[key]
+
+
+def _said_by(raw: bytes, is_config: bool) -> bytes:
+    try:
+        value = json.loads(raw)
+        return canonical_bytes(_without_volatile(value) if is_config else value)
+    except (ValueError, RecursionError):
+        return raw  # whoever loads it will say what is wrong
+
+
+def _without_volatile(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_volatile(item) for key, item in value.items() if key not in _VOLATILE}
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """JSON that is the same for the same value."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True).encode()
+
+
+def sha256(data: bytes) -> str:
+    """In hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
