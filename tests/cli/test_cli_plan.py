@@ -91,6 +91,16 @@ def test_shipped_models_are_there_to_be_scored(command: Command) -> None:
     assert {(cell["audit"], cell["metric"]) for cell in by_metric} == {("depth", "uds")}
 
 
+def test_who_leaks_is_planned_where_it_is_asked(command: Command) -> None:
+    words = ("plan", "--audits", "localization", "--json")
+    whole, gate = (json.loads(command(*words, *more).stdout)["cells"] for more in ((), ("--gate",)))
+    leaks = [cell for cell in whole if cell["metric"] == "localization_leaks"]
+    assert {cell["checkpoint"] for cell in leaks} == {"oracle_brief", "refusing", "injected"}
+    assert {cell["attack"] for cell in leaks} > {"none", "resurface_0"}
+    # The claims of shipped models that fine-tune are of the laboratory: a gate scores nothing for them.
+    assert gate == [cell for cell in whole if cell not in leaks]
+
+
 def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(refused: Refused, saved_release: Path) -> None:
     words = ("plan", "--manifest", saved_release / "uds.toml", "--audits", "lmlm")
     assert "--audits: there is no 'lmlm': choose from depth" in refused(*words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -36,9 +36,11 @@ from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, embedded_testbed, read_testbed
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
+from uds_bench.scoring.store import Store
 from uds_bench.statistics import Rate
 
 NAME = "localization"
+RESURFACING = f"{NAME}.resurfacing"
 
 
 class LeakRunner(ScoreRunner):
@@ -48,6 +50,9 @@ class LeakRunner(ScoreRunner):
         """See `ScoreRunner`."""
         found: LeakEvaluator = self.evaluator
         return replace(found, beside=request.attack != NONE)
+
+    def _asking(self, evaluator: Any, store: Store) -> ScoreRunner:
+        return LeakRunner(self.specs, evaluator, store, self.device, self.attacks)
 
     @property
     def _like(self) -> Any:
@@ -80,7 +85,10 @@ class LocalizationResult:
 
 
 class LocalizationAudit(AuditRun):
-    """The candidates of a manifest's [localization] and what they are held against."""
+    """The candidates of a manifest's [localization] and what they are held against.
+
+    `asked`: ids of the claims that are, where they are known.
+    """
 
     def __init__(
         self,
@@ -90,8 +98,9 @@ class LocalizationAudit(AuditRun):
         leaking: ScoreRunner,
         asking: ScoreRunner,
         names: Sequence[str] = (),
+        asked: Collection[str] = (),
     ) -> None:
-        self.section, self.experiment = section, experiment
+        self.section, self.experiment, self._asked = section, experiment, asked
         self.telling, self.leaking, self.asking = telling, leaking, asking
         self.names = [name for name in names if not name.endswith(".unmasked")]
         self._seen: dict[str, LocalizationResult] = {}
@@ -158,15 +167,14 @@ class LocalizationAudit(AuditRun):
         return self._leaking(model, NONE)
 
     def _leaking(self, model: str, attack: str, unheard: bool = False) -> dict[str, bool]:
-        plan = [ScoreRequest(name, attack=one) for name in self._compared for one in (NONE, *self.attacks(name))]
-        found = self.leaking.score(ScoreRequest(model, attack=attack), plan).per_fact
+        found = self.leaking.score(ScoreRequest(model, attack=attack), self._of_leaks).per_fact
         return {fact.id: bool(fact.value) or (unheard and fact.detail["cut"] > 0) for fact in found}
 
     def benchmark_answers(self, model: str) -> Score:
         """What a candidate, or the injected model, answers of the benchmarks that the section names."""
         if self.asking.stored(ScoreRequest(model)) is None:
             _ = self.asking.evaluator.units  # documents that cannot be had are told before a model is loaded
-        return self.asking.score(ScoreRequest(model), [ScoreRequest(name) for name in self._compared])
+        return self.asking.score(ScoreRequest(model), self._of_benchmarks)
 
     def answers(self, model: str) -> Answers:
         """The same by task and document. Raises UdsError where the injected model was asked otherwise."""
@@ -195,6 +203,16 @@ class LocalizationAudit(AuditRun):
     def _compared(self) -> list[str]:
         """Candidates that are asked for, and the model that nothing was unlearned from."""
         return [name for name in self.names if name in (*self.section.candidates, "injected")]
+
+    @property
+    def _of_leaks(self) -> list[ScoreRequest]:
+        """Who leaks from each of them, before resurfacing and after it; nothing where there is nobody to teach."""
+        attacks = {name: self.attacks(name) for name in self._compared}
+        return [ScoreRequest(name, attack=one) for name, own in attacks.items() if own for one in (NONE, *own)]
+
+    @property
+    def _of_benchmarks(self) -> list[ScoreRequest]:
+        return [ScoreRequest(name) for name in self._compared if self.section.tasks]
 
     def floor(self, model: str) -> float:
         """How often people who were never injected are answered by chance, at least, by the model and by the injected
@@ -242,7 +260,14 @@ class LocalizationAudit(AuditRun):
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         """What the claims ask for, by what scores it."""
-        return [(self.telling, [ScoreRequest(name) for name in self.names])]
+        planned = [(self.telling, [ScoreRequest(name) for name in self.names])]
+        for runner, requests, claims in (
+            (self.leaking, self._of_leaks, (RESURFACING, f"{RESURFACING}_order")),
+            (self.asking, self._of_benchmarks, (f"{NAME}.benchmarks",)),
+        ):
+            if not self._asked or any(claim in self._asked for claim in claims):
+                planned.append((runner, requests))
+        return planned
 
 
 def _least(found: Rate) -> float:
@@ -339,4 +364,5 @@ def open(session: Session) -> LocalizationAudit:
         session.device,
         crew=session.crew,
     )
-    return LocalizationAudit(section, experiment, telling, leaking, asking, names)
+    asked = {mark.args[0] for mark in session.marks("claim")}
+    return LocalizationAudit(section, experiment, telling, leaking, asking, names, asked)
