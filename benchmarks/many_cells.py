@@ -1,4 +1,5 @@
-"""What a score costs beside its own computing, by processes here, by Ray, in a bucket; and a plan of many scores.
+"""What a score costs beside its own computing, by processes here, by Ray, in a bucket; and what a plan and a report of
+many scores take.
 
 Cells are made (`tests/made_cells.py`): runner, store, leases and processes are real. `python benchmarks/many_cells.py`.
 """
@@ -13,21 +14,28 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "report")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
 
+import big  # noqa: E402
 import made_cells as made  # noqa: E402
 import psutil  # noqa: E402
 from s3_server import BUCKET, s3_server  # noqa: E402
 
 import uds_bench  # noqa: E402
+from uds_bench.claims.fact_rows import write_run  # noqa: E402
+from uds_bench.report import render  # noqa: E402
 from uds_bench.storage import StorePlace  # noqa: E402
 
-SIZES = (300, 3_000)
+SIZES = (300, 3_000, 30_000)
+FACTS = 3
+SCORES = 49
+"""That a plan with variants has of a checkpoint."""
 
 
 def processor() -> float:
@@ -62,8 +70,9 @@ def overhead(engine: str, count: int) -> dict[str, Any]:
     return {"engine": engine, "cells": count, "ms a cell": told, "start s": round(started, 1)}
 
 
-def plan(checkpoints: int) -> dict[str, Any]:
-    """Seconds that `uds-bench plan` takes with so many copies of a shipped model, first and again."""
+def plan(count: int) -> dict[str, Any]:
+    """Seconds that `uds-bench plan` of some so many scores takes, of copies of a shipped model, first and again."""
+    checkpoints = count // SCORES
     folder = Path(tempfile.mkdtemp(prefix="many_cells"))
     shipped = Path(uds_bench.__file__).parent / "zoo" / "shipped"
     try:
@@ -86,7 +95,28 @@ def plan(checkpoints: int) -> dict[str, Any]:
     return {"plan_of": cells, "checkpoints": checkpoints, "first_s": times[0], "again_s": times[1]}
 
 
+def report(count: int) -> dict[str, Any]:
+    """Megabytes and seconds of the JSON and of the page of so many scores of `FACTS` facts each."""
+    run = big.big(FACTS, candidates=count // (big.METRICS * len(big.ATTACKS)))
+    folder = Path(tempfile.mkdtemp(prefix="many_cells"))
+    try:
+        start = time.perf_counter()
+        write_run(run, folder / "run.json")
+        written = time.perf_counter() - start
+        start = time.perf_counter()
+        page = render(run)
+        rendered = time.perf_counter() - start
+        mb = {path.name: round(path.stat().st_size / 1e6, 2) for path in folder.iterdir()}
+    finally:
+        shutil.rmtree(folder)
+    mb |= {"index.html": round(len(page.index.encode()) / 1e6, 2)}
+    mb |= {"parts": round(sum(map(len, vars(page.parts).values())) / 1e6, 2)}
+    seconds = {"json": round(written, 1), "page": round(rendered, 1)}
+    return {"report_of": len(run.scores), "claims": len(run.claims), "MB": mb, "s": seconds}
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ["local", "ray", "plan"]:
+    for name in sys.argv[1:] or ["local", "ray", "plan", "report"]:
         for size in SIZES:
-            print(json.dumps(plan(size // 5) if name == "plan" else overhead(name, size)), flush=True)
+            measure = {"plan": plan, "report": report}.get(name, partial(overhead, name))
+            print(json.dumps(measure(size)), flush=True)

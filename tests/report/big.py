@@ -15,7 +15,7 @@ AUDITS = ("depth", "bypass", "lmlm", "localization", "association")
 PROVENANCE = {f"digest {at}": f"{random.Random(at).getrandbits(256):064x}" for at in range(8)}
 
 
-def big(facts: int = 3, failing: float = 0.5) -> RunReport:
+def big(facts: int = 3, failing: float = 0.5, candidates: int = CANDIDATES) -> RunReport:
     """Each candidate has two claims an audit; every score is of so many facts."""
     drawn = random.Random(0)
     controls = [
@@ -23,7 +23,7 @@ def big(facts: int = 3, failing: float = 0.5) -> RunReport:
         | {"interval": interval([0.1, 0.3])}
         for at in range(4)
     ]
-    names = [f"method_{at:03}_lr_1e-5_epochs_10" for at in range(CANDIDATES)]
+    names = [f"method_{at:03}_lr_1e-5_epochs_10" for at in range(candidates)]
     claims = [
         _claim(f"{audit}.{what}", name, drawn.random() < failing, controls)
         for name in names
