@@ -187,7 +187,8 @@ def main() -> None:
         found["verdicts"] = {row["name"]: row["outcome"] for row in run["claims"] if row["subject"]}
         commands.run("card", *PYTHON, "card", "run.json", "--out", "cards", good=(0, 1))
         found["card"] = sorted(str(path.relative_to(folder)) for path in (folder / "cards").rglob("*.*"))
-        found["announced_over_taken"] = found["announced"]["seconds"] / commands.seconds["score"]
+        announced = sum(one["seconds"] for one in found["announced"])
+        found["announced_over_taken"] = announced / commands.seconds["score"]
     keep()
     print(json.dumps({key: found[key] for key in ("seconds", "verdicts", "announced_over_taken")}, indent=1))
 
