@@ -5,6 +5,8 @@ The models are real; a hook before each forward pass refuses more rows than a sm
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.device import at_a_time, batches
-from uds_bench.errors import CheckpointError, ConfigurationError
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts import embedded, encode_answer, encode_question
 from uds_bench.inference.answers import score_answers
 from uds_bench.inference.generation import continue_greedily
@@ -43,8 +45,15 @@ def model(folder: Path) -> Checkpoint:
     return load(CheckpointSpec(str(folder / "npo")))
 
 
+GPU = torch.OutOfMemoryError("out of memory. Tried to allocate")
+CPU = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: "
+    "you tried to allocate 307200000 bytes. Error code 12 (Cannot allocate memory)"
+)
+
+
 @contextmanager
-def room_for(rows: int) -> Iterator[list[int]]:
+def room_for(rows: int, error: Exception = GPU) -> Iterator[list[int]]:
     """Every block of every model refuses more rows; the sizes that were tried are listed."""
     tried: list[int] = []
 
@@ -53,7 +62,7 @@ def room_for(rows: int) -> Iterator[list[int]]:
             return
         tried.append(len(args[0]))
         if len(args[0]) > rows:
-            raise torch.OutOfMemoryError("out of memory. Tried to allocate")
+            raise error
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(refuse)
     try:
@@ -66,7 +75,8 @@ def answers(model: Checkpoint) -> list[Any]:
     return [encode_answer(model.tokenizer, fact.question, fact.answer) for fact in FACTS]
 
 
-def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint) -> None:
+@pytest.mark.parametrize("error", [GPU, CPU, MemoryError()], ids=["gpu", "cpu", "python"])
+def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint, error: Exception) -> None:
     prompts = [encode_question(model.tokenizer, fact.question) for fact in FACTS]
     sentences = [one.ids for one in answers(model)]
 
@@ -79,7 +89,7 @@ def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint) 
         )
 
     logp, said, nll = read()
-    with room_for(3) as tried:
+    with room_for(3, error) as tried:
         short_logp, short_said, short_nll = read()
     assert max(tried) > 3 >= min(tried)
     np.testing.assert_allclose(short_logp, logp, atol=1e-5)
@@ -142,7 +152,50 @@ def test_one_of_the_environment_is_looked_at_before_a_model_is_read(monkeypatch:
         pass
 
 
-def test_one_that_does_not_fit_is_a_line(model: Checkpoint) -> None:
-    told = r"too little memory for one at a time of answers \(out of memory\): use a device with more"
-    with room_for(0), pytest.raises(CheckpointError, match=told):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(GPU, "out of memory"), (CPU, "tried to allocate 307200000 bytes"), (MemoryError(), "out of memory")],
+    ids=["gpu", "cpu", "python"],
+)
+def test_one_that_does_not_fit_is_a_line(model: Checkpoint, error: Exception, said: str) -> None:
+    told = rf"too little memory for one at a time of answers \({said}\): use a device with more"
+    with room_for(0, error), pytest.raises(CheckpointError, match=told):
         score_answers(model, answers(model))
+
+
+def test_what_fails_otherwise_is_not_tried_again(model: Checkpoint) -> None:
+    with room_for(0, RuntimeError("shapes do not match")) as tried, pytest.raises(RuntimeError, match="shapes"):
+        score_answers(model, answers(model))
+    assert len(tried) == 1
+
+
+def test_a_model_that_does_not_fit_is_a_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*given: object) -> None:
+        raise CPU
+
+    monkeypatch.setattr("uds_bench.scoring.runner.load", load)
+    runner = MetricRunner({"npo": CheckpointSpec(str(folder / "npo"))}, FACTS, Store(tmp_path))
+    told = r"npo: the device has too little memory \(tried to allocate 307200000 bytes\): use a device with more"
+    with pytest.raises(UdsError, match=told):
+        runner.score(ScoreRequest("npo", "em"))
+
+
+LIMITED = """
+import resource, torch
+from uds_bench.inference.batches import halving
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + 2**30, -1))
+print(halving(lambda rows: len(torch.empty(rows, 2**28, dtype=torch.uint8)), 64))
+halving(lambda rows: torch.empty(rows, 2**31, dtype=torch.uint8), 4)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process has such a limit on Linux alone")
+def test_a_process_with_a_limit_halves_on_its_processor() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
+    assert int(done.stdout) in (1, 2, 4)
+    assert done.stderr.splitlines()[-1] == (
+        "uds_bench.errors.CheckpointError: the device has too little memory for one at a time of facts "
+        "(tried to allocate 2147483648 bytes): "
+        "use a device with more, fewer bits (dtype, quantization), or shorter texts"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -134,6 +135,29 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
+_OF_CPU = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")
+"""What a RuntimeError of torch says where a processor's memory is out: it has no type of its own."""
+MORE_ROOM = "use a device with more, fewer bits (dtype, quantization), or shorter texts"
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the memory of a device, or of this machine, did not hold what was asked for.
+
+    Example:
+        >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
+        (True, False)
+    """
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(said in str(error) for said in _OF_CPU)
+
+
+def lacking(error: Exception) -> str:
+    """What such an error says was asked for, in some words."""
+    found = re.search(r"(tried|unable) to allocate \d[\d.]* \w+", str(error), re.IGNORECASE)
+    return found[0][0].lower() + found[0][1:] if found else str(error).split(". ")[0] or "out of memory"
+
+
 def halving(run: Callable[[int], T], size: int, what: str = "facts") -> T:
     """What `run(size)` gives, or with half as many at a time, and half of that, until they fit.
 
@@ -159,12 +183,12 @@ def halving(run: Callable[[int], T], size: int, what: str = "facts") -> T:
     while True:
         try:
             return run(size)
-        except torch.OutOfMemoryError as error:
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             if size <= 1:
-                first = str(error).split(". ")[0]
                 raise CheckpointError(
-                    f"the device has too little memory for one at a time of {what} ({first}): "
-                    "use a device with more, fewer bits (dtype, quantization), or shorter texts"
+                    f"the device has too little memory for one at a time of {what} ({lacking(error)}): {MORE_ROOM}"
                 ) from None
         # Outside of the clause: the error keeps alive what was computed before it.
         size //= 2

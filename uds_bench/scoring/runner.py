@@ -18,6 +18,7 @@ from uds_bench.code_digest import code_digest
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, one_line
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
+from uds_bench.inference.batches import MORE_ROOM, is_out_of_memory, lacking
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import Score, summarise
 from uds_bench.scoring.engine import ProcessReport
@@ -369,4 +370,6 @@ def as_uds_error(what: str, error: Exception) -> UdsError:
     """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
         return error
+    if is_out_of_memory(error):
+        return CheckpointError(f"{what}: the device has too little memory ({lacking(error)}): {MORE_ROOM}")
     return UdsError(f"{what}: scoring failed with {type(error).__name__}: {one_line(error)}")
