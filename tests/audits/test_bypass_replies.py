@@ -54,7 +54,7 @@ def asked() -> tuple[dict[str, Any], ...]:
     """What `uds-bench ask` would write."""
     checkpoint = loaded()
     listed = prompts(checkpoint.tokenizer, SOME, ASKING, checkpoint.digest).every
-    return tuple(json.loads(json.dumps(to_json("one", prompt, []))) for prompt in listed)
+    return tuple(json.loads(json.dumps(to_json("one", prompt, checkpoint.tokenizer, []))) for prompt in listed)
 
 
 @cache
@@ -328,7 +328,7 @@ def served(tmp_path: Path, text: Callable[[dict[str, Any]], str]) -> tuple[Surfa
     spec = bare(tmp_path)
     alone = surface(spec)
     listed = prompts(alone.tokenizer, SOME, ASKING, alone.digest).every
-    rows = [to_json("served", one, []) for one in listed]
+    rows = [to_json("served", one, alone.tokenizer, []) for one in listed]
     rows = [{**row, "reply": text(row), "finish_reason": "stop"} for row in rows]
     return alone, recorded(tmp_path / "a.jsonl", rows, served=spec), rows
 
@@ -459,7 +459,9 @@ def test_the_command_writes_every_prompt_and_the_manifest_takes_the_replies(tmp_
     assert [row["digest"] for row in rows] == [row["digest"] for row in asked()]
     assert {row["split"] for row in rows} == {"forget", "retain", "holdout"}
     tokenizer = loaded().tokenizer
-    assert all(tokenizer.decode(row["prompt_token_ids"]) == row["prompt"] for row in rows)
+    assert all(
+        tokenizer(row["prompt"], add_special_tokens=False)["input_ids"] == row["prompt_token_ids"] for row in rows
+    )
     (tmp_path / "said").mkdir()
     half = len(answered()) // 2
     for at, part in enumerate((answered()[:half], answered()[half:])):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from trained_tokenizers import TOKENIZERS
 
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import CLOSING, OPENING, embedded_canaries
-from uds_bench.facts.reasoning import PREFILLS, auto_ids, complete_prompt, open_turn, prefill, traced_ids
+from uds_bench.facts.reasoning import PREFILLS, auto_ids, complete_prompt, open_turn, prefill, text_alone, traced_ids
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 ASKED = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -58,6 +59,19 @@ def test_every_kind_of_tokenizer_says_the_same_text(kind: tuple[str, str]) -> No
     text = tokenizer.decode(traced_ids(tokenizer, turn, "I recall."), skip_special_tokens=True)
     together = tokenizer(turn.text + f"{OPENING}\nI recall.\n{CLOSING}\n\n", add_special_tokens=False)["input_ids"]
     assert text == tokenizer.decode(together, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("template", [*TEMPLATES, "bos twice"])
+@pytest.mark.parametrize("kind", TOKENIZERS, ids=str)
+def test_an_engine_that_puts_nothing_around_the_text_gets_the_ids(kind: tuple[str, str], template: str) -> None:
+    own = copy(TOKENIZERS[kind])
+    tokenizer = asked((TEMPLATES | {"bos twice": BOS + BOS + TURNS + ASKED})[template], own)
+    turn = open_turn(tokenizer, PROMPT)
+    assert tokenizer(text_alone(tokenizer, turn), add_special_tokens=False)["input_ids"] == list(turn.ids)
+    if kind[1] != "none":
+        assert text_alone(tokenizer, turn).count(tokenizer.bos_token) == 1
+    if template == "bos":
+        assert text_alone(tokenizer, turn) == turn.text
 
 
 def test_prefills_are_the_published_ones() -> None:

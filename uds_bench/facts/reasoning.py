@@ -119,6 +119,26 @@ def auto_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> tuple[int, ...]:
     return encode_after(tokenizer, turn.text, turn.ids, turn.opening).ids if turn.opened else turn.ids
 
 
+def text_alone(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> str:
+    """The text of the turn for an engine that puts nothing around it: it begins with what the ids begin with.
+
+    Args:
+        tokenizer: Of the model that is asked.
+        turn: From `open_turn`.
+
+    Returns:
+        What is encoded to the ids of the turn without special tokens being added.
+    """
+    text, bos = turn.text, tokenizer.bos_token or ""
+    while bos and text.startswith(bos * 2):
+        text = text.removeprefix(bos)
+    leading = turn.ids[: max(0, len(turn.ids) - len(_tokens(tokenizer, text)))]
+    head = str(tokenizer.decode(list(leading)))
+    # A tokenizer that puts a space before a text has put it behind BOS, where it stands in no text.
+    ways = (f"{head}{text}", f"{head} {text}")
+    return next((one for one in ways if _tokens(tokenizer, one) == [*turn.ids]), ways[0])
+
+
 def traced_ids(tokenizer: PreTrainedTokenizerBase, turn: Turn, trace: str) -> tuple[int, ...]:
     """The turn with a closed trace: the answer comes next.
 

@@ -37,7 +37,7 @@ def ask(
         for name, spec in section.members(model).items():
             tokenizer, asked = prompts_of(spec, canaries, section.asking)
             stops = tokenizer.convert_ids_to_tokens(stop_tokens(tokenizer))
-            rows += [to_json(name, one, stops) for one in asked]
+            rows += [to_json(name, one, tokenizer, stops) for one in asked]
     write_rows(out, rows)
     said = 'add to each line its "reply" and "finish_reason", then name the files under [bypass] replies'
     typer.echo(f"{counted(len(rows), 'prompt')} of {', '.join(names)} written to {out}: {said}", err=True)

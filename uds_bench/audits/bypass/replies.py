@@ -16,6 +16,7 @@ from uds_bench.checkpoints.loading import read_tokenizer, tokenizer_in
 from uds_bench.checkpoints.spec import SPECIMEN
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.facts.canaries import CanarySet
+from uds_bench.facts.reasoning import text_alone
 from uds_bench.facts.records import Record, read_records
 from uds_bench.facts.tokens import tokenizer_key
 from uds_bench.storage import content_key
@@ -159,8 +160,8 @@ def require_all(asked: Sequence[Prompt], recorded: Recorded, has_weights: bool) 
         )
 
 
-def to_json(model: str, prompt: Prompt, stops: Sequence[str]) -> dict[str, Any]:
-    """A prompt as `uds-bench ask` writes it."""
+def to_json(model: str, prompt: Prompt, tokenizer: Any, stops: Sequence[str]) -> dict[str, Any]:
+    """A prompt as `uds-bench ask` writes it; `tokenizer`: of the model."""
     form, canary = prompt.asking.form, prompt.canary
     return {
         "model": model,
@@ -172,7 +173,7 @@ def to_json(model: str, prompt: Prompt, stops: Sequence[str]) -> dict[str, Any]:
         "sample": prompt.sample,
         "messages": prompt.messages,
         "chat_template_kwargs": dict(form.options),
-        "prompt": prompt.turn.text + prompt.given,
+        "prompt": text_alone(tokenizer, prompt.turn) + prompt.given,
         "prompt_token_ids": list(prompt.ids),
         "tags": list(asdict(prompt.turn.tags).values()),
         "temperature": prompt.temperature,
