@@ -231,6 +231,7 @@ def test_the_depth_audit_says_what_it_lacks(folder: Path, text: str, needs: str)
         ("[candidates]\n'' = 'a'\n", 2, 'candidates.""', "'' is no name: use letters"),
         ("[candidates]\nx = 'a'\n'y z' = 'a'\n", 3, 'candidates."y z"', "'y z' is no name"),
         (REFERENCES + "nested.'é' = 'a'\n", 4, 'references.nested."é"', "'é' is no name"),
+        ("[bypass]\ncanaries = 'data/canaries.jsonl'\nretain = 2\n", 3, "bypass.retain", "canaries names a file"),
         ("[bypass]\ntags = ['<think>']\n", 2, "bypass.tags", "must be what opens a trace and what closes it"),
         ("[bypass]\ntags = ['think', '/think']\n", 2, "bypass.tags", "has one tag inside the other"),
         ("[bypass]\nchat_template_kwargs.messages = 1\n", 2, "bypass.chat_template_kwargs.messages", "takes from you"),

@@ -110,6 +110,15 @@ class Bypass(Section):
     must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
+    def _sizes_are_of_what_is_built_in(self) -> Bypass:
+        if self.canaries != "authors" and (sizes := list(self.options)):
+            raise problem(
+                "says how many built-in authors there are, and canaries names a file, of which all are asked: keep one",
+                sizes[0],
+            )
+        return self
+
+    @model_validator(mode="after")
     def _controls_are_models(self) -> Bypass:
         if both := set(self.must_fail or ()) & set(self.must_pass):
             raise problem(f"{min(both)!r} is under must_fail too: keep one", "must_pass")
