@@ -84,6 +84,25 @@ def test_tags_that_no_template_shows_are_told() -> None:
     assert open_turn(bare, "Who?", Form(tags=Tags("<reason>", "</reason>"))).opening == "<reason>"
 
 
+@pytest.mark.parametrize("family", [name for name, (_, _, _, opening) in THINKING.items() if opening])
+def test_tags_that_are_not_those_a_template_opens_with_are_refused(family: str) -> None:
+    template, options, _, opening = THINKING[family]
+    told = (
+        f"writes {opening.strip()} behind the prompt, and the trace is looked for between <reason> and </reason>: corr"
+    )
+    with pytest.raises(CheckpointError, match=told):
+        open_turn(tokenizer(template), "Who?", form(options, tags=Tags("<reason>", "</reason>")))
+
+
+def test_a_template_that_opens_by_other_tags_than_it_speaks_of_first_is_refused() -> None:
+    two = "Use <think>.{% for m in messages %}{{ m.content }}{% endfor %}[THINK]"
+    with pytest.raises(CheckpointError, match=r"writes \[THINK\] behind the prompt, .* between <think> and </think>"):
+        open_turn(tokenizer(two), "Who?")
+    assert open_turn(tokenizer(two), "Who?", Form(tags=BRACKETS)).opening == "[THINK]"
+    spaced = Tags("<think>\n", "\n</think>")
+    assert open_turn(tokenizer(templates.R1_DISTILL), "Who?", Form(tags=spaced)).opening == "<think>\n"
+
+
 def test_what_no_template_reads_is_refused() -> None:
     with pytest.raises(CheckpointError, match="reads no 'enable_thinkin'"):
         open_turn(tokenizer(templates.QWEN3), "Who?", form({"enable_thinkin": True}))

@@ -92,8 +92,15 @@ def reads(tokenizer: Any, name: str) -> bool:
 def require_open_once(tokenizer: Any, tags: Tags, printed: str) -> None:
     """What a template prints behind the prompt may open the trace, once, and must leave it open and empty.
 
-    Raises CheckpointError where it does not.
+    Raises CheckpointError where it does not, and where it opens or closes one by other tags than are looked for.
     """
+    whose = tokenizer.name_or_path or "the tokenizer"
+    others = printed.replace(tags.opening, "").replace(tags.closing, "")
+    if found := next((tag for one in KNOWN for tag in (one.opening, one.closing) if tag in others), None):
+        raise CheckpointError(
+            f"the chat template of {whose} writes {found} behind the prompt, and the trace is looked for between "
+            f"{tags.opening} and {tags.closing}: correct tags of [bypass], or mend chat_template.jinja"
+        )
     opened = printed.partition(tags.opening)[2]
     if tags.closing in printed:
         problem = f"closes the trace ({tags.closing}) before the model says anything"
@@ -105,4 +112,4 @@ def require_open_once(tokenizer: Any, tags: Tags, printed: str) -> None:
         return
     switches = [name for name in SWITCHES if reads(tokenizer, name)]
     how = f"set {' or '.join(switches)} in chat_template_kwargs of [bypass]" if switches else "mend chat_template.jinja"
-    raise CheckpointError(f"the chat template of {tokenizer.name_or_path or 'the tokenizer'} {problem}: {how}")
+    raise CheckpointError(f"the chat template of {whose} {problem}: {how}")
