@@ -13,7 +13,7 @@ from uds_bench.audits.depth.section import Depth
 from uds_bench.audits.lmlm.section import LmlmSection
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cli.init import template
-from uds_bench.cli.published_manifests import KEPT, MODELS, WIDEST
+from uds_bench.cli.published_manifests import KEPT, LISTED, MODELS, WIDEST
 from uds_bench.facts import read_facts
 from uds_bench.manifest.manifest import model_of
 
@@ -108,17 +108,30 @@ def test_where_nothing_else_is_published_a_candidate_is_left_to_name(
         return
     name = f"open-unlearning/tofu_{model}"
     command("init", tmp_path, "--from", name, "--split", split)
-    written = tomllib.loads((tmp_path / "uds.toml").read_text())
+    text = (tmp_path / "uds.toml").read_text()
+    assert re.search(r"^# To be replaced: .*\nnpo =", text, re.MULTILINE)
+    listed, every = LISTED[split]
+    assert f"the {listed} facts in it" in text
+    assert f"of all {every}." in text
+    written = tomllib.loads(text)
     assert written["facts"]["date_string"] == "10 Apr 2025"
     assert written["references"] == {"full": f"{name}_full", "retain": f"{name}_{kept}"}
     assert written["candidates"] == {"npo": "./runs/npo"}
     assert "pools" not in written
 
 
+@pytest.mark.parametrize("split", KEPT)
+def test_a_manifest_counts_what_the_list_holds_of_its_split(public_data: Path, split: str) -> None:
+    rows = [json.loads(line)["question"] for line in (public_data / "tofu" / f"{split}.json").read_text().splitlines()]
+    listed = {row["question"] for row in json.loads((public_data / "uds" / "forget10_filtered.json").read_text())}
+    assert LISTED[split] == (len(listed.intersection(rows)), len(rows))
+
+
 def test_a_model_that_is_not_known_to_be_published_is_said_so(command: Command, tmp_path: Path) -> None:
-    command("init", tmp_path, "--from", "open-unlearning/tofu_Llama-9B")
+    told = command("init", tmp_path, "--from", "open-unlearning/tofu_Llama-9B").stderr
     first, *_ = (tmp_path / "uds.toml").read_text().splitlines()
-    assert first == f"# Llama-9B is none of {', '.join(MODELS)}: see that these names exist."
+    said = f"Llama-9B is none of {', '.join(MODELS)}: see that these names exist"
+    assert (first, said in " ".join(told.split())) == (f"# {said}.", True)
     assert load_manifest(tmp_path / "uds.toml", judging=False).of(Depth).references
 
 

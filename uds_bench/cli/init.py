@@ -13,7 +13,7 @@ import typer
 from uds_bench.audits import registry
 from uds_bench.audits.api import ManifestPreset
 from uds_bench.cli.annotate import annotate_to
-from uds_bench.cli.published_manifests import PUBLISHED, published
+from uds_bench.cli.published_manifests import PUBLISHED, published, unknown
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import file
 from uds_bench.storage import require_writable, write_atomic
@@ -56,6 +56,8 @@ def init(
         annotate_to(questions, folder / "facts.jsonl", again=again)
     _write(folder, written)
     manifest = folder / "uds.toml"
+    if told := unknown(source):
+        typer.echo(f"{manifest}: {told}", err=True)
     what = "Name your models" if questions else "Look at what is named" if source else "Name your models and facts"
     typer.echo(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
 

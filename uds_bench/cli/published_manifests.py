@@ -12,16 +12,22 @@ DATE = "10 Apr 2025"
 """What chat templates print as today's where these models were trained and evaluated."""
 ANNOTATED = (
     "# Entities that are doubtful are scored too. With the UDS authors' list, of their public repository,",
-    "# what looks at entities is of its 367 facts; what reads whole answers is of all 400.",
+    "# what looks at entities is of the {listed} facts in it; what reads whole answers is of all {every}.",
     '#annotations = "forget10_filtered.json"',
     "#only_annotated = true",
 )
+LISTED = {"forget01": (38, 40), "forget05": (187, 200), "forget10": (367, 400)}
+"""By the same split, how many of its facts are in the UDS authors' list, which is of forget10, and how many it has."""
 KEPT = {"forget01": "retain99", "forget05": "retain95", "forget10": "retain90"}
 """By split of TOFU that is forgotten, the one that is retained."""
 MODELS = ("Llama-3.2-1B-Instruct", "Llama-3.2-3B-Instruct", "Llama-3.1-8B-Instruct")
 """Those that a misspelt name may have meant; others are published as well."""
 WIDEST = (MODELS[0], "forget10")
 """The model and split of which pools and unlearned checkpoints are published as well."""
+PLACEHOLDER = (
+    "# No unlearned checkpoint of this model and split is known to be published.",
+    "# To be replaced: your own, by name, a folder or a hub id.",
+)
 UNLEARNED = {
     "graddiff": "GradDiff_lr1e-05_alpha5_epoch10",
     "npo": "NPO_lr1e-05_beta0.5_alpha1_epoch10",
@@ -33,6 +39,19 @@ UNLEARNED = {
 """By candidate, the end of its name on the hub: one setting of each method, of the many that are published."""
 RATES = ("2e-05", "3e-05")
 """Learning rates of the published seeds of full and retain that make the pools, trained for five epochs."""
+
+
+def unknown(name: str) -> str:
+    """What to say of a full model that is not known to be published; "" of one that is.
+
+    Example:
+        >>> unknown("open-unlearning/tofu_Llama-3.2-1B-Instruct"), unknown("open-unlearning/tofu_Phi-9")[:14]
+        ('', 'Phi-9 is none ')
+    """
+    found = PUBLISHED.fullmatch(name)
+    if found is None or found["model"] in MODELS:
+        return ""
+    return f"{found['model']} is none of {', '.join(MODELS)}: see that these names exist"
 
 
 def published(name: str, split: str) -> str:
@@ -60,17 +79,19 @@ def published(name: str, split: str) -> str:
         raise ConfigurationError(f"--from {name}: neither a file nor a model of open-unlearning: {near}")
     if split not in KEPT:
         raise ConfigurationError(f"--split: there is no {split!r}: {did_you_mean(split, KEPT)}")
-    model, hub = found["model"], "open-unlearning"
-    known = [] if model in MODELS else [f"# {model} is none of {', '.join(MODELS)}: see that these names exist."]
-    lines = [
-        *known,
-        "[facts]",
-        f'source = "tofu/{split}"',
+    model, hub, (listed, every) = found["model"], "open-unlearning", LISTED[split]
+    lines = [f"# {told}." for told in filter(None, [unknown(name)])]
+    lines += ["[facts]", f'source = "tofu/{split}"']
+    lines += [
+        *(line.format(listed=listed, every=every) for line in ANNOTATED),
+        "keep_doubtful = true",
+        f'date_string = "{DATE}"',
+        "",
+        "[references]",
     ]
-    lines += [*ANNOTATED, "keep_doubtful = true", f'date_string = "{DATE}"', "", "[references]"]
     lines += [f'full = "{hub}/tofu_{model}_full"', f'retain = "{hub}/tofu_{model}_{KEPT[split]}"', "", "[candidates]"]
     if (model, split) != WIDEST:
-        return "\n".join([*lines, "# Your own, by name: a folder or a hub id.", 'npo = "./runs/npo"', ""])
+        return "\n".join([*lines, *PLACEHOLDER, 'npo = "./runs/npo"', ""])
     lines += [f'{key} = "{hub}/unlearn_tofu_{model}_{split}_{end}"' for key, end in UNLEARNED.items()]
     for side, start, end in (("positive", "pos", "full"), ("negative", "neg", KEPT[split])):
         lines += ["", f"[pools.{side}]"]
