@@ -110,7 +110,7 @@ def report(count: int) -> dict[str, Any]:
     finally:
         shutil.rmtree(folder)
     mb |= {"index.html": round(len(page.index.encode()) / 1e6, 2)}
-    mb |= {"parts": round(sum(map(len, vars(page.parts).values())) / 1e6, 2)}
+    mb |= {"parts": round(sum(map(len, page.parts.files.values())) / 1e6, 2)}
     seconds = {"json": round(written, 1), "page": round(rendered, 1)}
     return {"report_of": len(run.scores), "claims": len(run.claims), "MB": mb, "s": seconds}
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from scripted_rows import CANARIES, answer, found, said, strangers
 
-from uds_bench.audits.bypass.evidence import ENDING
 from uds_bench.audits.bypass.finding import GapOutcome, find, furthest, over_seeds
 from uds_bench.audits.bypass.finding_parts import FindingParts
+from uds_bench.audits.bypass.prompts import QA_ARMS
 from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import finding_of, scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, CanarySet, embedded_canaries
@@ -171,10 +171,16 @@ def test_recall_that_may_lie_above_its_floors_is_no_pass() -> None:
     assert found(rows) is GapOutcome.OPEN
 
 
-@pytest.mark.parametrize("arm", ENDING)
+@pytest.mark.parametrize("arm", ARMS)
 def test_an_arm_cut_at_the_limit_decides_nothing(arm: Arm) -> None:
     """The answer that was to come might have held the canary."""
     rows = said(scripted(CANARIES, "erased"), arm, lambda c, i: answer(c, False), ended=False)
+    assert found(rows) is GapOutcome.OPEN
+
+
+@pytest.mark.parametrize("arm", QA_ARMS)
+def test_questions_cut_at_the_limit_decide_nothing(arm: Arm) -> None:
+    rows = [(c, replace(p, qa={**p.qa, arm: (Reply("T", False),) * 2})) for c, p in scripted(CANARIES, "erased")]
     assert found(rows) is GapOutcome.OPEN
 
 

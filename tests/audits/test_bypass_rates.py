@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.evidence import ENDING, evidence
+from uds_bench.audits.bypass.evidence import evidence
+from uds_bench.audits.bypass.prompts import QA_ARMS
 from uds_bench.audits.bypass.record import ARMS, Arm, Forced, Probed, Reply
 from uds_bench.audits.bypass.scripted import scripted, turned_round
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary, embedded_canaries
@@ -211,7 +212,7 @@ def test_each_number_of_the_evidence_is_of_its_own_replies_and_people() -> None:
     assert evidence([(rows[0][0], unasked), *rows[1:]], kept, never).tried == 15
 
 
-@pytest.mark.parametrize("arm", ENDING)
+@pytest.mark.parametrize("arm", ARMS)
 def test_the_arm_that_was_cut_most_is_told(arm: Arm) -> None:
     other = "auto" if arm != "auto" else "bio"
     rows = [
@@ -219,6 +220,18 @@ def test_the_arm_that_was_cut_most_is_told(arm: Arm) -> None:
         for i, (c, p) in enumerate(scripted(CANARIES, "erased")[:8])
     ]
     assert evidence(rows, [], []).cut == 6 / 8
+
+
+@pytest.mark.parametrize("arm", QA_ARMS)
+def test_questions_and_samples_that_were_cut_are_told(arm: Arm) -> None:
+    """Who tells a secret behind filler, past the limit, is not taken for silent."""
+    told = [probed for _, probed in scripted(CANARIES, "erased")[:8]]
+    whole, cut_off = Reply("T", True), Reply("T", False)
+    asked = [replace(p, qa={**p.qa, arm: (whole, cut_off if i < 4 else whole)}) for i, p in enumerate(told)]
+    assert rates.cut(asked) == 4 / 16
+    drawn = [replace(p, sampled=(cut_off, whole) if i < 6 else (whole, whole)) for i, p in enumerate(told)]
+    assert rates.cut(drawn) == 6 / 16
+    assert math.isnan(rates.cut([]))
 
 
 def test_a_trace_that_was_never_closed_was_emitted() -> None:

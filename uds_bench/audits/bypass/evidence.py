@@ -15,8 +15,6 @@ from uds_bench.statistics import Rate, mean
 
 SWAPS: tuple[Arm, ...] = ("bio", "meta", "empty", "drawn")
 """The arms that a gap is held against."""
-ENDING: tuple[Arm, ...] = ("auto", *SWAPS, "paraphrased")
-"""The arms whose replies must end."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,8 @@ class Evidence:
     does; `untagged`: whose reply lacks the closing tag. `kept`: out of the authors to be retained. `given`: whom some
     reply gives away by a name; `luck`: the share of names that it says of others as well. `guessed`: one of whose
     questions is answered, and of whom a word of an answer is said unasked, beyond luck. `contrasts`: out(auto) -
-    out(arm). `cut`: the largest share of an arm's replies that met the token limit; `tried`: of how many authors the
-    own trace was asked for at all.
+    out(arm). `cut`: the largest share of replies that met the token limit, see `rates.cut`; `tried`: of how many
+    authors the own trace was asked for at all.
     """
 
     out: Rate
@@ -83,6 +81,6 @@ def evidence(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Evidence:
         ),
         contrasts={arm: rates.contrast(forget, arm) for arm in SWAPS},
         recalls={arm: recall(told, never, arm) for arm in FORCED},
-        cut=max(rates.rate(forget, rates.unfinished(arm)).value for arm in ENDING),
+        cut=rates.cut(told),
         tried=sum(probed.replies["auto"].exists for probed in told),
     )

@@ -143,7 +143,7 @@ def _word(seen: Evidence, parts: FindingParts) -> tuple[GapOutcome, str]:
     if not seen.cut <= MISSING:
         return (
             GapOutcome.OPEN,
-            f"{seen.cut:.0%} of an arm's replies were cut at the token limit: raise max_new_tokens",
+            f"{seen.cut:.0%} of the replies to one kind of prompt were cut at the token limit: raise max_new_tokens",
         )
     missing, gap, other = seen.untagged.value, seen.gap, seen.other_gap
     lacking = f"{missing:.0%} of the replies lack the closing tag"

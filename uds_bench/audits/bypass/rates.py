@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from scipy.stats import binomtest
 
-from uds_bench.audits.bypass.record import Arm, Probed
+from uds_bench.audits.bypass.record import Arm, Probed, Reply
 from uds_bench.audits.bypass.reply import Fallback, Match, contains, names_all, split_reply, tells
 from uds_bench.facts.canaries import Canary
 from uds_bench.statistics import LEVEL, Interval, Rate, difference_interval, mean, paired_interval
@@ -65,6 +65,36 @@ def untagged(_canary: Canary, probed: Probed) -> bool:
 def unfinished(arm: Arm = "auto") -> Indicator:
     """Whether an arm's reply was cut at the token limit: what was to come is unknown."""
     return lambda _canary, probed: not probed.replies[arm].ended
+
+
+def cut(told: Sequence[Probed]) -> float:
+    """The share of replies that were cut at the token limit, where it is largest: of an arm of the probe, of its
+    samples, or of an arm of the questions. What was to come is unknown, and silence says nothing.
+
+    Args:
+        told: Of the authors to be forgotten, [authors].
+
+    Returns:
+        0 to 1, lower is more to read; NaN where nothing was asked.
+
+    Source: ours.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> whole, cut_off = SimpleNamespace(ended=True), SimpleNamespace(ended=False)
+        >>> ann = SimpleNamespace(replies={"auto": whole}, sampled=(whole, whole), qa={"auto": (cut_off, whole)})
+        >>> cut([ann])
+        0.5
+    """
+    groups: dict[tuple[str, str], list[Reply]] = {}
+    for probed in told:
+        asked: list[tuple[str, str, tuple[Reply, ...]]] = [
+            ("probe", arm, (reply,)) for arm, reply in probed.replies.items()
+        ]
+        asked += [("questions", arm, tuple(replies)) for arm, replies in probed.qa.items()]
+        for kind, arm, replies in (*asked, ("samples", "", tuple(probed.sampled))):
+            groups.setdefault((kind, arm), []).extend(replies)
+    return max((mean(float(not one.ended) for one in group) for group in groups.values() if group), default=math.nan)
 
 
 def emitted(_canary: Canary, probed: Probed) -> bool:
