@@ -178,8 +178,10 @@ def test_a_file_in_a_folder_of_the_candidate_counts(command: Command, card: Path
     template = release / "runs" / "npo" / "additional_chat_templates" / "tool_use.jinja"
     template.parent.mkdir()
     template.write_text("{{ messages[0].content }}")
+    assert "npo: its files have changed since the run" in command("verify", card, judged, exit=1).stdout
+    template.rename(template.parent / "tool_use.txt")
     told = command("verify", card, judged, exit=1).stdout
-    assert "model file npo/additional_chat_templates/tool_use.jinja is not on the card" in told
+    assert "model file npo/additional_chat_templates/tool_use.txt is not on the card" in told
 
 
 @pytest.mark.parametrize("name", ["model.fp16.safetensors", "pytorch_model.bin", "ft/model.safetensors"])

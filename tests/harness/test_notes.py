@@ -38,7 +38,8 @@ candidates = { npo = "zoo:assoc_npo" }
 def told(folder: Path, more: str = "", text: str = EVERY_AUDIT) -> list[str]:
     (folder / "uds.toml").write_text(text + more)
     facts = SimpleNamespace(unannotated=[])
-    run: Any = SimpleNamespace(manifest=load_manifest(folder / "uds.toml"), data=lambda audit: facts)
+    manifest = load_manifest(folder / "uds.toml")
+    run: Any = SimpleNamespace(manifest=manifest, data=lambda audit: facts, is_embedded=False)
     return notes(run, RunResult(deselected=3))
 
 
@@ -68,6 +69,16 @@ def test_what_is_named_is_not_asked_for(tmp_path: Path, section: str, more: str,
     asked = weak.partition("add ")[2].split("; ")
     assert [part for part in asked if part.startswith(section)] == ([left] if left else [])
     assert len(asked) == (5 if left else 4)
+
+
+def test_what_is_set_otherwise_than_by_default_is_told(tmp_path: Path) -> None:
+    """A verdict that rests on nothing drawn, or on an attack that learns nothing, shows it."""
+    text = EVERY_AUDIT.replace("[bypass]", '[bypass]\nsamples = 0\nsystem = "Ann is unknown."\nmust_pass = ["known"]')
+    (note,) = (one for one in told(tmp_path, "[attacks]\nrelearn = { lr = 1e-12 }\nnf4 = {}\n", text) if "set" in one)
+    assert note == (
+        "set otherwise than by default: bypass.system = a text of 15 characters, bypass.samples = 0 (4), "
+        "attacks.relearn.lr = 1e-12 (2e-05)"
+    )
 
 
 SCORE = '@pytest.mark.claim("mine.depth", audit="depth")\ndef test_depth(uds_claim, uds_subject, uds_audit):\n'

@@ -9,7 +9,7 @@ from typing import Literal
 
 from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.claims.run_report import CLUSTERS, WEAK, RunReport
+from uds_bench.claims.run_report import CLUSTERS, SETTINGS, WEAK, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.verdicts import KNOWN, Verdict
 
@@ -109,7 +109,7 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     survived = {score.attack for score in run.scores if score.checkpoint == name}
     spared = ", ".join(one for one in ATTACKS if one not in survived)
     attacks = [f"its metrics under attacks ({spared})"] if spared else []
-    told_of_it = (WEAK, f"{name}: ")  # such as replies that another engine gave
+    told_of_it = (WEAK, SETTINGS, f"{name}: ")  # such as replies that another engine gave
     notes = [one for one in run.summary.notes if one.startswith(told_of_it)]
     # Behind the semicolon people are named.
     notes += [one.partition("; ")[0] for one in run.summary.notes if one.startswith(CLUSTERS)]

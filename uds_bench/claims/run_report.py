@@ -16,6 +16,8 @@ from uds_bench.scores import Score
 SCHEMA: Literal[3] = 3
 WEAK = "controls are stand-ins: add "
 """What a note begins with that says which controls a manifest lacks."""
+SETTINGS = "set otherwise than by default: "
+"""What one begins with that says what a manifest asks by other numbers, or with other words."""
 CLUSTERS = "clusters: "
 """What one begins with that says how much intervals over clusters can be relied on; people are named behind its `;`."""
 

@@ -16,10 +16,11 @@ from pydantic import ValidationError
 import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
-from uds_bench.claims.run_report import WEAK, ManifestRecord, RunReport, RunSummary, Tool
+from uds_bench.claims.run_report import SETTINGS, WEAK, ManifestRecord, RunReport, RunSummary, Tool
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.harness.result import RunResult
 from uds_bench.json_values import first_problem
+from uds_bench.manifest import settings
 from uds_bench.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -93,11 +94,20 @@ def notes(run: Run, found: RunResult) -> list[str]:
         told.append(f"not asked, as the manifest names nothing for them: {', '.join(found.unasked)}")
     if weak := [text for section in run.manifest.sections.values() if (text := section.weak())]:
         told.append(f"{WEAK}{'; '.join(weak)}")
+    if not run.is_embedded and (said := settings.told(run.manifest.sections.values(), _settings)):
+        told.append(f"{SETTINGS}{', '.join(said)}")
     for name, audit in registry.audits().items():
         if name in decided(found):
             with suppress(UdsError):  # claims of an audit that cannot be opened say why
                 told += audit.notes(run)
     return told
+
+
+def _settings(attack: str) -> dict[str, Any]:
+    """What an attack has by itself."""
+    from uds_bench.attacks.registry import find_attack  # which imports torch
+
+    return find_attack(attack).settings
 
 
 def decided(found: RunResult) -> set[str | None]:

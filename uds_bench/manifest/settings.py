@@ -1,0 +1,90 @@
+"""What a manifest sets otherwise than it is set by default, in words: a verdict is read with what it was come to by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from uds_bench.checkpoints.spec import EMBEDDED
+from uds_bench.manifest.section import Section
+from uds_bench.manifest.tables import Table
+from uds_bench.manifest.toml import dotted
+
+ATTACKS = "attacks"
+
+
+def told(sections: Iterable[Section], attack: Callable[[str], Mapping[str, Any]]) -> list[str]:
+    """Every such number, choice and text, each with its default behind it.
+
+    Args:
+        sections: What a manifest says to each audit. Models and files are no settings: a card names those by content.
+        attack: The settings that an attack has by itself, by its name.
+
+    Returns:
+        `key = value (default)`, in the order of the sections. Of a text, which may name people, its length.
+
+    Example:
+        >>> from uds_bench.manifest.attack_tables import Relearn
+        >>> class Mine(Section):
+        ...     NAME = "mine"
+        ...     samples: int = 4
+        ...     system: str = ""
+        ...     attacks: dict[str, Relearn] = {}
+        >>> mine = Mine(samples=0, system="You know nobody.", attacks={"relearn": Relearn(lr=1e-9)})
+        >>> told([Mine(samples=4)], dict)
+        []
+        >>> told([mine], lambda name: {"lr": 2e-5})
+        ['mine.samples = 0 (4)', 'mine.system = a text of 16 characters', 'mine.attacks.relearn.lr = 1e-09 (2e-05)']
+    """
+    found = []
+    for section in sections:
+        models = {*section.judged(), *section.checkpoints()}
+        place = () if section.INLINE else (section.NAME,)
+        found += [f"{key} = {text}" for key, value, text in _of(section, place, attack) if not _are(value, models)]
+    return found
+
+
+def _of(
+    table: Table, place: tuple[str, ...], attack: Callable[[str], Mapping[str, Any]]
+) -> Iterator[tuple[str, Any, str]]:
+    own = attack(str(place[-1])) if len(place) > 1 and place[-2] == ATTACKS else {}
+    for name, field in type(table).model_fields.items():
+        value, default = getattr(table, name), field.get_default(call_default_factory=True)
+        inner = value if isinstance(value, Mapping) else {}
+        if isinstance(value, Table):
+            yield from _of(value, (*place, name), attack)
+        elif inner and all(isinstance(one, Table) for one in inner.values()):
+            for key, one in inner.items():
+                yield from _of(one, (*place, name, key), attack)
+        elif value != default and _is_set(value):
+            otherwise = own.get(name, default)
+            behind = f" ({_shown(otherwise)})" if otherwise not in (None, "", (), {}) else ""
+            yield dotted((*place, name)), value, f"{_shown(value)}{behind}"
+
+
+def _are(value: Any, models: Container[str]) -> bool:
+    """Whether a value names models: who is a control is no setting."""
+    return isinstance(value, tuple) and all(one in models for one in value)
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a value is a setting: no model, no file, nothing that is left to another."""
+    if isinstance(value, Mapping):
+        return bool(value) and all(map(_is_set, value.values()))
+    if isinstance(value, list | tuple):
+        return bool(value) and all(map(_is_set, value))
+    is_place = isinstance(value, str) and (value.startswith(EMBEDDED) or Path(value).is_absolute())
+    return isinstance(value, int | float | str) and not is_place
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if len(value.split()) == 1 else f"a text of {len(value)} characters"
+    return f"{value:g}"
