@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints.spec import Dtype
 from uds_bench.errors import CheckpointError
 
 Spoil = Callable[[Path], object]
@@ -75,6 +77,25 @@ def test_one_that_cannot_be_used_is_named_and_no_other(
     assert told in problem[1]
     assert "\n" not in problem[1]
     assert preflight(specs, ["full", "simnpo"], ("npo", "simnpo"), "full") == {}
+
+
+@pytest.mark.parametrize(("dtype", "device"), [("bfloat16", "cpu"), ("float16", "cpu"), (None, "cuda")])
+def test_what_would_be_judged_in_fewer_bits_than_it_is_stored_in_is_refused(
+    specs: dict[str, CheckpointSpec], dtype: Dtype | None, device: str
+) -> None:
+    """What two large weights say by their difference is there in float32 alone: a model that says it would pass."""
+    wanted = dtype or "bfloat16"
+    specs |= {"npo": replace(specs["npo"], dtype=dtype)}
+    (told,) = preflight(specs, specs, ["npo"], "full", device=device).values()
+    assert told.startswith(f"npo ({specs['npo'].model}): ")
+    assert "is stored in float32, and would be judged in " + wanted in told
+    assert preflight(specs, specs, [], "full", device=device) == {}, "a reference is the user's own"
+    assert preflight(specs | {"npo": replace(specs["npo"], quantization="nf4")}, specs, ["npo"], "full") == {}
+    for back in (getattr(torch, wanted), torch.float32):
+        for file in Path(specs["npo"].model).glob("*.safetensors"):
+            kept = {name: tensor.to(getattr(torch, wanted)).to(back) for name, tensor in load_file(file).items()}
+            save_file(kept, file, metadata={"format": "pt"})
+        assert preflight(specs, specs, ["npo"], "full", device=device) == {}, "no bit of it is lost"
 
 
 def test_what_is_wrong_with_a_parent_is_told_of_it_alone(specs: dict[str, CheckpointSpec]) -> None:

@@ -26,6 +26,7 @@ def preflight(
     judged: Iterable[str] = (),
     parent: str | None = None,
     section: Section = NOTHING_ASKED,
+    device: str = "cpu",
 ) -> dict[str, str]:
     """By checkpoint that cannot be used, why and what to do, in a line.
 
@@ -35,6 +36,7 @@ def preflight(
         judged: Those that were made from `parent`: their replies must be read as its own are.
         parent: The name of their parent, where it is known.
         section: What the manifest says to the audit that needs them.
+        device: Where they are to run, which decides in what dtype.
 
     Returns:
         Nothing of those that can be used. What is wrong with the parent is told of the parent alone, but for a family
@@ -42,6 +44,7 @@ def preflight(
     """
     from uds_bench.checkpoints.family import require_readable
     from uds_bench.checkpoints.loading import inspect
+    from uds_bench.checkpoints.rounding import require_as_stored
     from uds_bench.checkpoints.source import check_shapes
     from uds_bench.inference.reply_rules import read_reply_rules, require_same_replies
     from uds_bench.zoo import specimens
@@ -69,6 +72,8 @@ def preflight(
             check_shapes(name, placed)
             if not is_shipped:
                 require_readable(spec)
+            if name in made and not is_shipped:
+                require_as_stored(name, spec, device)
             if name == parent:
                 rules = read_reply_rules(spec, tokenizer)
             elif name in made and rules is not None and not is_shipped:

@@ -108,7 +108,7 @@ class CommandSession:
             return {}
         section = self.manifest.of(kind)
         made = [name for model in section.judged() for name in section.members(model)]
-        return preflight(section.checkpoints(), names, made, section.parent(), section)
+        return preflight(section.checkpoints(), names, made, section.parent(), section, self.device)
 
     def specs(self, audit: str) -> dict[str, CheckpointSpec]:
         """The checkpoints that an audit needs, embedded ones by their folder where they are there."""

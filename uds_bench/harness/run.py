@@ -287,7 +287,7 @@ class Run:
             if needed := audit.needed(self):
                 self.store(specs)
                 owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
-                problems = preflight(specs, needed, owners, section.parent(), section)
+                problems = preflight(specs, needed, owners, section.parent(), section, self.device)
                 try:
                     needed = self._usable(name, needed, owners, problems)
                     self.data(name)  # read before any model is loaded

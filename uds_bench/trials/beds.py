@@ -147,7 +147,8 @@ def try_method(
     text = f"# What {method.name} made of the shipped models.\n"
     for name, (_, judging) in chosen.items():
         rows = [
-            f"{method.short}-seed{place.seed} = {json.dumps(str(folder))}\n"
+            # As their parent computes, and as they are saved, on every device.
+            f'{method.short}-seed{place.seed} = {{ model = {json.dumps(str(folder))}, dtype = "float32" }}\n'
             for place, folder in sorted(made.items())
             if place.audit == name and not place.again
         ]

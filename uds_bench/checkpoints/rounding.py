@@ -1,0 +1,65 @@
+"""Whether a checkpoint is judged by the weights that its files hold: in fewer bits it may be another model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from uds_bench.checkpoints.source import resolve
+from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
+from uds_bench.checkpoints.weights import tensors, weight_files
+from uds_bench.errors import CheckpointError
+
+
+def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
+    """Refuse a checkpoint whose weights would be rounded before it is judged: who loads them as they are has a model
+    that nobody judged, and what two large weights say by their difference is gone.
+
+    A quantized one is judged, and told, as quantized.
+
+    Raises:
+        CheckpointError: A tensor is another in the dtype that it would be computed with.
+    """
+    if spec.quantization is not None:
+        return
+    folders, dtype = resolve(spec), getattr(torch, dtype_name(spec, device))
+    adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
+    for file in (*weight_files(folders.model), *adapter):
+        if (found := rounded(file, dtype)) is not None:
+            stored, wanted = (str(one).removeprefix("torch.") for one in (found[1], dtype))
+            raise CheckpointError(
+                f"{name} ({spec.model}): {found[0]} is stored in {stored}, and would be judged in {wanted}, where it "
+                f'is another: save the model in {wanted}, or set dtype = "{stored}" for it and for its references'
+            )
+
+
+def rounded(file: Path, dtype: torch.dtype) -> tuple[str, torch.dtype] | None:
+    """The first tensor of a file that is another in a dtype, and what it is stored in; None where all are the same.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from safetensors.torch import save_file
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "model.safetensors"
+        ...     save_file({"half": torch.tensor([0.5]), "tenth": torch.tensor([0.1])}, file)
+        ...     rounded(file, torch.float32), rounded(file, torch.bfloat16)
+        (None, ('tenth', torch.float32))
+    """
+    for name, tensor in tensors(file):
+        if tensor.is_floating_point() and tensor.element_size() > 1 and is_rounded(tensor, dtype):
+            return name, tensor.dtype
+    return None
+
+
+def is_rounded(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether a number of a tensor is another in a dtype; so many at once are compared."""
+    if torch.promote_types(tensor.dtype, dtype) == dtype:
+        return False
+    flat = tensor.reshape(-1)
+    parts = (flat[start : start + AT_ONCE] for start in range(0, len(flat), AT_ONCE))
+    return any(not torch.equal(part, part.to(dtype).to(part.dtype)) for part in parts)
+
+
+AT_ONCE = 1 << 24
+"""Numbers."""
