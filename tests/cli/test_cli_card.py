@@ -162,6 +162,16 @@ def test_a_consistent_lie_is_told_by_deciding_anew(command: Command, judged: Pat
     assert "depth.hidden[npo]: the run lacks it" in told
 
 
+def test_what_is_decided_anew_reads_no_cache_of_the_user(
+    command: Command, card: Path, judged: Path, scored: Path, private_cache: Path
+) -> None:
+    """Whoever writes there writes vectors, digests and models that a claim stands on."""
+    before = {path for path in private_cache.rglob("*") if path.is_file()}
+    command("verify", card, judged, "--store", scored / "store", "--again")
+    assert {path for path in private_cache.rglob("*") if path.is_file()} == before
+    assert list((scored / "store" / "cache" / "digests").glob("*.json"))
+
+
 @pytest.mark.parametrize("name", ["card.md", "cyclonedx.json", "every_eval_ever.json"])
 def test_what_stands_beside_a_card_says_the_same(command: Command, card: Path, judged: Path, name: str) -> None:
     file = card.with_name(name)

@@ -162,13 +162,16 @@ def _said(name: str, text: bytes) -> Any:
 def _decided_anew(found: RunReport, manifest: Manifest, store: StorePlace | None, waivers: Path | None) -> list[str]:
     """Where the claims of a run come out otherwise now."""
     from uds_bench.cards.rerun import departures, files_of
+    from uds_bench.scoring.store import Store
     from uds_bench.trials.check import judged
 
     options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]
     for name, place in (("store", store), ("waivers", None if waivers is None else waivers.absolute())):
         options += [f"--uds-{name}", str(place)] if place is not None else []
+    # Vectors, digests and trained models are then not taken from those of earlier runs either.
+    own = {} if store is None else {"UDS_BENCH_CACHE": str(Store(store).cache.absolute())}
     with TemporaryDirectory() as folder:
-        now = judged(options, Path(folder), files=files_of(found.claims))
+        now = judged(options, Path(folder), own, files_of(found.claims))
         return list(departures(found.claims, now.claims))
 
 
