@@ -74,7 +74,8 @@ def test_what_is_named_is_not_asked_for(tmp_path: Path, section: str, more: str,
 def test_what_is_set_otherwise_than_by_default_is_told(tmp_path: Path) -> None:
     """A verdict that rests on nothing drawn, or on an attack that learns nothing, shows it."""
     text = EVERY_AUDIT.replace("[bypass]", '[bypass]\nsamples = 0\nsystem = "Ann is unknown."\nmust_pass = ["known"]')
-    (note,) = (one for one in told(tmp_path, "[attacks]\nrelearn = { lr = 1e-12 }\nnf4 = {}\n", text) if "set" in one)
+    more = "[facts]\nsource = 'authors'\n[attacks]\nrelearn = { lr = 1e-12 }\nnf4 = {}\n"
+    (note,) = (one for one in told(tmp_path, more, text) if "set" in one)
     assert note == (
         "set otherwise than by default: bypass.system = a text of 15 characters, bypass.samples = 0 (4), "
         "attacks.relearn.lr = 1e-12 (2e-05)"

@@ -57,7 +57,7 @@ def _of(
         elif inner and all(isinstance(one, Table) for one in inner.values()):
             for key, one in inner.items():
                 yield from _of(one, (*place, name, key), attack)
-        elif value != default and _is_set(value):
+        elif not field.is_required() and value != default and _is_set(value):
             otherwise = own.get(name, default)
             behind = f" ({_shown(otherwise)})" if otherwise not in (None, "", (), {}) else ""
             yield dotted((*place, name)), value, f"{_shown(value)}{behind}"
