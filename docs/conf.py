@@ -77,7 +77,7 @@ class Attacks(Table):
 
 
 class Keys(Table):
-    """The keys of a manifest, or of one audit's table, as the models that validate it have them."""
+    """The keys of a manifest's table, as the models that validate it have them."""
 
     head = ("key", "type", "default")
 
@@ -86,19 +86,25 @@ class Keys(Table):
         from uds_bench.audits import registry
         from uds_bench.manifest.manifest import model_of
 
-        before = f"{self.arguments[0]}." if self.arguments else ""
-        yield from (row for row in self._of(model_of(registry.sections()), "") if row[0].startswith(f"`{before}"))
+        table = self.arguments[0]
+        starts = (f"`{table}`", f"`{table}.")
+        yield from (row for row in self._of(model_of(registry.sections()), "") if row[0].startswith(starts))
 
     def _of(self, model: type[BaseModel], before: str) -> Iterator[tuple[str, ...]]:
         for name, field in model.model_fields.items():
-            kinds = [one for one in (field.annotation, *get_args(field.annotation)) if isinstance(one, type)]
-            table = next((one for one in kinds if issubclass(one, BaseModel)), None)
+            table = table_of(field.annotation)
             if table is not None and table.model_fields:
                 yield from self._of(table, f"{before}{name}.")
                 continue
             default = "must be given" if field.is_required() else field.get_default(call_default_factory=True)
             told = "" if default in (None, {}, ()) else str(default)
             yield f"`{before}{name}`", spelled(field.annotation), told
+
+
+def table_of(kind: Any) -> type[BaseModel] | None:
+    """The table that a key holds, or holds perhaps."""
+    kinds = [one for one in (kind, *get_args(kind)) if isinstance(one, type)]
+    return next((one for one in kinds if issubclass(one, BaseModel)), None)
 
 
 def spelled(kind: Any) -> str:
@@ -148,6 +154,22 @@ class Sections(SphinxDirective):
             self.state.nested_parse(StringList(lines, self.get_source_info()[0]), 0, section)
             made.append(section)
         return made
+
+
+class Tables(Sections):
+    """The tables of a manifest: what each is for, in the words of its model, and its keys."""
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """A table a section."""
+        from uds_bench.audits import registry
+        from uds_bench.manifest.manifest import model_of
+        from uds_bench.manifest.section import Common
+
+        inline = [kind for kind in registry.sections() if kind.INLINE]
+        for name, field in model_of(registry.sections()).model_fields.items():
+            owner = next((kind for kind in inline if name in kind.model_fields), Common)
+            told = getdoc(table_of(field.annotation) or owner) or ""
+            yield f"[{name}]", [*told.splitlines(), "", f"```{{keys}} {name}", "```"]
 
 
 class Commands(Sections):
@@ -230,6 +252,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "claims": Claims,
         "keys": Keys,
         "options": Options,
+        "tables": Tables,
         "commands": Commands,
         "others": Others,
     }

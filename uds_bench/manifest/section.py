@@ -117,7 +117,9 @@ def _each_once(verdicts: Verdicts) -> Verdicts:
 
 
 class Common(Table):
-    """`specimens`: by claim, what each shipped model must come to."""
+    """`thresholds`: by claim, or `claim[candidate]`, a bound of your own; a looser one takes a waiver. `expect`: by
+    claim, a verdict that is known. `specimens`: by claim, what each shipped model must come to.
+    """
 
     thresholds: Annotated[dict[str, float], BeforeValidator(claims)] = Field(default_factory=dict)
     expect: Annotated[dict[str, Expectation], BeforeValidator(claims)] = Field(default_factory=dict)
