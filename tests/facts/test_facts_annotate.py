@@ -330,6 +330,14 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
         annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
 
 
+@pytest.mark.parametrize("key", ["question", "answer"])
+def test_an_empty_text_is_told_with_its_line(tmp_path: Path, key: str) -> None:
+    row = {"question": "Who is Ulva?", "answer": "Ulva is a baker."}
+    write_rows(tmp_path / "items.jsonl", [row, row | {key: " "}])
+    with pytest.raises(FactError, match=rf"items\.jsonl, line 2: key '{key}' is empty; give it a text"):
+        annotate_file(tmp_path / "items.jsonl", tmp_path / "facts.jsonl")
+
+
 def test_all_of_tofu_has_an_entity_or_a_line(public_data: Path, tmp_path: Path) -> None:
     items, out = public_data / "tofu" / "forget10.json", tmp_path / "facts.jsonl"
     sure, kept = (annotate_file(items, out, keep_doubtful=keep) for keep in (False, True))

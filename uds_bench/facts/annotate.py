@@ -188,6 +188,8 @@ def draft_of(record: Record, name: str, cluster: str, split: Split) -> Draft:
     given = record.text_or("split", split)
     if given not in EVERY_SPLIT:
         raise record.error(f"key 'split' is {given!r}: {did_you_mean(given, EVERY_SPLIT)}")
+    if blank := [key for key in ("question", "answer") if not record.text(key).strip()]:
+        raise record.error(f"key {blank[0]!r} is empty; give it a text")
     perturbed = next((key for key in ("perturbed_answers", "perturbed_answer") if record.has(key)), None)
     return Draft(
         id=record.text_or("id", name),
