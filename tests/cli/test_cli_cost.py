@@ -128,6 +128,32 @@ def test_the_command_tells_it_and_writes_nothing(
     assert "cost" not in json.loads(command(*words[:-1], "--store", tmp_path / "none", "--json").stdout)
 
 
+def test_what_is_usable_is_measured_beside_what_is_not(command: Command, release: Path, tmp_path: Path) -> None:
+    words = ("plan", "--manifest", release / "uds.toml", "--store", tmp_path / "none", "--cost")
+    by_metric = command(*words, "--metrics", "em,mia_loss", exit=4)
+    assert "minutes in one process" in by_metric.stdout
+    assert "not in it: 3 unusable" in by_metric.stdout
+    assert "mia_loss needs facts of the split holdout" in by_metric.stderr
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(release / "runs" / "npo", FAMILIES["llama"](len(tokenizer), layers=2), tokenizer)
+    (found,) = json.loads(command(*words, "--metrics", "em,uds", "--json", exit=4).stdout)["cost"]
+    assert [(stage["what"], stage["count"]) for stage in found["stages"]] == [("a reference", 2)]
+    assert (found["measures"], found["failed"]) == (["em", "uds"], {})
+    for file in (release / "runs" / "full").iterdir():
+        file.unlink()
+    assert "nothing was measured" in command(*words, "--metrics", "uds", exit=4).stdout
+
+
+@pytest.mark.slow
+def test_rows_of_one_audit_are_told_apart_by_what_is_scored(command: Command, tmp_path: Path) -> None:
+    words = ("plan", "--audits", "localization", "--store", tmp_path / "none", "--cost")
+    found = json.loads(command(*words, "--json").stdout)["cost"]
+    assert len(found) > 1
+    assert len({tuple(one["measures"]) for one in found}) == len(found)
+    told = command(*words).stdout
+    assert all(name in told for one in found for name in one["measures"])
+
+
 @pytest.mark.parametrize(("any_number", "each"), [(9.0, 0.5), (0.0, 2.0), (5.0, 0.0)])
 def test_two_parts_tell_what_grows_from_what_does_not(any_number: float, each: float) -> None:
     parts = [_Trial(facts, {"one": any_number + each * facts}, steps={"one": {}}) for facts in (6, 12)]

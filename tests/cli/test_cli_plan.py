@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from audit_samples import lmlm_section, write_lmlm
 from commands import Command, Refused
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from safetensors.torch import load_file, save_file
@@ -124,6 +125,15 @@ def test_unusable_checkpoints_are_told_with_the_reason(command: Command, release
     assert _statuses(result.stdout)["npo", "uds", "aligned"] == "unusable"
     assert _statuses(result.stdout)["full", "uds", "aligned"] == "missing"
     assert "its layers is 2, the full model's is 3" in result.stderr
+
+
+def test_a_model_that_cannot_ask_a_database_is_unusable(command: Command, tmp_path: Path) -> None:
+    write_lmlm(tmp_path)
+    (tmp_path / "uds.toml").write_text(lmlm_section(model="models = { one = 'one', plain = 'plain' }"))
+    result = command("plan", "--manifest", tmp_path / "uds.toml", "--store", tmp_path / "store", "--json", exit=4)
+    statuses = {cell["checkpoint"]: cell["status"] for cell in json.loads(result.stdout)["cells"]}
+    assert statuses == {"one": "missing", "plain": "unusable"}
+    assert "has no token <|db_entity|>: it cannot ask a database" in " ".join(result.stderr.split())
 
 
 def test_one_weight_that_is_not_finite_is_told_before_a_run(command: Command, release: Path, tmp_path: Path) -> None:

@@ -87,10 +87,13 @@ def test_markup_in_a_value_is_refused(bench: Bench, written: Path) -> None:
 
 
 def test_a_model_without_markup_tokens_is_one_line(bench: Bench, written: Path) -> None:
-    manifest(written, model="model = 'plain'")
+    manifest(written, model="models = { one = 'one', plain = 'plain' }")
     ran = bench.run(SUITE, "-k", "test_full_baseline", store=written / "store")
-    assert ran.verdicts == {"lmlm.full_baseline[lmlm]": "refused"}
-    assert "has no token <|db_entity|>" in ran.claims["lmlm.full_baseline[lmlm]"]["message"]
+    assert ran.verdicts["lmlm.full_baseline[plain]"] == "refused"
+    assert ran.verdicts["lmlm.full_baseline[one]"] != "refused"
+    assert "has no token <|db_entity|>" in ran.claims["lmlm.full_baseline[plain]"]["message"]
+    manifest(written, model="model = 'plain'")
+    assert "has no token <|db_entity|>" in bench.refused(SUITE, store=written / "store")
 
 
 @pytest.mark.parametrize(

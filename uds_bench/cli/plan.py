@@ -84,7 +84,7 @@ def plan(
     notes += [f"thresholds: {name} is looser than the default, and needs a waiver in --uds-waivers" for name in looser]
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
-    takes = _cost(session, scope) if cost and not counts[UNUSABLE] else {}
+    takes = _cost(session, scope) if cost else {}
     if as_json:
         found: dict[str, Any] = {"counts": counts, "cells": cells, "notes": notes}
         if cost:
@@ -98,8 +98,10 @@ def plan(
         typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
         for note in notes:
             typer.echo(note)
-        if cost and not counts[UNUSABLE]:
+        if cost:
             _show_cost(takes)
+            if counts[UNUSABLE]:
+                typer.echo(f"not in it: {counts[UNUSABLE]} unusable")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
         typer.echo(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
@@ -114,10 +116,8 @@ def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[Planne
     found: dict[str, list[PlannedCost]] = {}
     for audit, planned in _planned(session, scope).items():
         for runner, requests in planned:
-            there = {name for name, spec in runner.specs.items() if not is_unbuilt(spec)}
-            built = [one for one in requests if one.checkpoint in there]
             try:
-                takes = planned_cost(runner, built, SECONDS / len(planned))
+                takes = planned_cost(runner, requests, SECONDS / len(planned))
             except UdsError as error:
                 typer.echo(f"not measured: {audit}: {error}", err=True)
                 continue
@@ -129,16 +129,34 @@ def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[Planne
 def _planned(
     session: CommandSession, scope: CommandScope
 ) -> dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]]:
-    """By audit what scores, and what it is asked for."""
+    """By audit what scores, and what of it is asked, can be computed, and is missing."""
     found: dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]] = {}
     if (job := scope.job) is not None:
-        specs = session.ready(job.specs, job.needed)
-        runner = job.runner({name: spec for name, spec in specs.items() if not is_unbuilt(spec)})
-        found[scope.by_metric] = [(runner, [one for own in job.requests.values() for one in own])]
+        specs, refused = session.ready(job.specs, job.needed), session.refused(scope.by_metric, job.needed)
+        unbuilt = {name for name in job.needed if is_unbuilt(specs[name])}
+        usable = {name: spec for name, spec in specs.items() if not is_unbuilt(spec) and name not in refused}
+        runner, requests = job.runner(usable), [one for own in job.requests.values() for one in own]
+        found[scope.by_metric] = [(runner, _missing(runner, requests, unbuilt, refused))]
     for audit in scope.audits:
+        specs = session.specs(audit)
+        unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
         with suppress(UdsError):  # what stands beside a model that is still to be trained is not there to be read
-            found[audit] = session.planned(audit)
+            planned = session.planned(audit)
+            found[audit] = [(own, _missing(own, requests, unbuilt, refused)) for own, requests in planned]
     return found
+
+
+def _missing(
+    runner: ScoreRunner, requests: Iterable[ScoreRequest], unbuilt: Container[str], refused: Mapping[str, str]
+) -> list[ScoreRequest]:
+    return [one for one in requests if _status(runner, one, _read(one), unbuilt, refused)["status"] == MISSING]
+
+
+def _read(request: ScoreRequest) -> list[str]:
+    """The checkpoints that a score is made of."""
+    from uds_bench.metrics import find_metric
+
+    return [request.checkpoint, *(find_metric(request.metric).needs if request.metric else ())]
 
 
 def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
@@ -146,13 +164,14 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
     from uds_bench.methods.memory import gib
 
     if not takes:
-        typer.echo("no score of models that are there is missing: nothing was measured")
+        typer.echo("no score that can be computed is missing: nothing was measured")
         return
     every = [one for found in takes.values() for one in found]
     typer.echo()
     show_table(
         {
             "audit": audit,
+            "scores": one.measures[0] if len(one.measures) == 1 else f"{len(one.measures)} metrics",
             "one takes": stage.what,
             "left": str(stage.count),
             "seconds": f"{stage.seconds:.1f}",
@@ -176,15 +195,13 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
 
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
-    from uds_bench.metrics import find_metric
-
     specs = session.ready(job.specs, job.needed)
     runner, unbuilt = job.runner(specs), {name for name in job.needed if is_unbuilt(specs[name])}
     refused = session.refused(audit, job.needed)
     for requests in job.requests.values():
         for request in requests:
-            read = [request.checkpoint, *find_metric(request.metric).needs]
-            yield {"audit": audit, **job.address(request), **_status(runner, request, read, unbuilt, refused)}
+            told = _status(runner, request, _read(request), unbuilt, refused)
+            yield {"audit": audit, **job.address(request), **told}
 
 
 def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
@@ -204,7 +221,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
             evaluator = runner.evaluator_of(request)
             told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
             told |= {"metric": evaluator.measure.name, "variant": evaluator.variant}
-            yield {**told, **_status(runner, request, [request.checkpoint], unbuilt, refused)}
+            yield {**told, **_status(runner, request, _read(request), unbuilt, refused)}
 
 
 def _status(

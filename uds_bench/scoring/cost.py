@@ -54,7 +54,7 @@ class StageCost:
 class PlannedCost:
     """What all of it takes in one process of this machine. `memory`: the most bytes that were held, as far as was
     tried; `disk`: bytes that are stored. `tried` of `units`, as facts, were scored, which took `measured` seconds;
-    `failed`: what could not be scored of these, and why."""
+    `failed`: what could not be scored of these, and why. `measures`: what is scored, by name."""
 
     stages: tuple[StageCost, ...]
     memory: int
@@ -63,6 +63,7 @@ class PlannedCost:
     tried: int
     measured: float
     failed: dict[str, str] = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -102,7 +103,8 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
     """
     work = runner.work(requests)
     kinds: dict[str, list[Group]] = {}
-    for group in [*work.first, *work.groups]:
+    groups = [*work.first, *work.groups]
+    for group in groups:
         kinds.setdefault(_kind(runner, group[0]), []).append(group)
     if not kinds:
         return None
@@ -131,6 +133,7 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         last.units,
         time.perf_counter() - began,
         last.failed,
+        tuple(dict.fromkeys(runner.evaluator_of(one).measure.name for group in groups for one in group)),
     )
 
 

@@ -76,6 +76,13 @@ class LmlmSection(Section):
             raise problem("are asked by no prompts: name their files under prompts", "databases")
         return self
 
+    def check(self, spec: CheckpointSpec) -> None:
+        """Whether its tokenizer has the tokens by which a database is asked."""
+        from uds_bench.checkpoints.loading import read_tokenizer
+        from uds_bench.inference.markup import markup_of
+
+        markup_of(read_tokenizer(spec), spec.model)
+
     def lacks(self) -> list[str]:
         """What would have to be added before anything can be judged."""
         return [] if self.checkpoints() else ["[lmlm] model, or models by name"]
