@@ -153,4 +153,6 @@ def few(cell: DatabaseCell) -> DatabaseCell:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3) or not Path(sys.argv[1]).is_dir():
+        sys.exit("usage: python benchmarks/many_facts.py FOLDER [DELETION]; test_many_facts.py leaves such folders")
     print(json.dumps(measure(Path(sys.argv[1]), *sys.argv[2:])))

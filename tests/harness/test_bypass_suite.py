@@ -220,3 +220,4 @@ def test_a_model_without_weights_is_judged_by_its_replies(bench: Bench, written:
     ran = bench.run(SUITE, "-k", "test_verdict and served")
     assert ran.claims["bypass.verdict[served]"]["verdict"] == "undecided"
     assert f"1 of {len(rows)} replies are missing" in ran.claims["bypass.verdict[served]"]["message"]
+    assert ran.claims["bypass.verdict[served]"]["cause"] == "refused", "its files are to be mended; nothing broke off"

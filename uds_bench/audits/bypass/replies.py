@@ -14,7 +14,7 @@ from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import CheckpointSpec, digest
 from uds_bench.checkpoints.loading import read_tokenizer, tokenizer_in
 from uds_bench.checkpoints.spec import SPECIMEN
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts.canaries import CanarySet
 from uds_bench.facts.reasoning import text_alone
 from uds_bench.facts.records import Record, read_records
@@ -145,7 +145,7 @@ def _raw_reply(record: Record) -> RawReply:
 
 
 def require_all(asked: Sequence[Prompt], recorded: Recorded, has_weights: bool) -> None:
-    """Raise UdsError where replies are missing that the model cannot give, or must not: of the authors to be forgotten
+    """Raise CheckpointError where replies are missing that the model cannot give, or must not: of those to be forgotten
     all are of one engine."""
     missing = [one for one in asked if one.digest not in recorded.replies]
     lacking = [one for one in missing if not has_weights or one.canary.split == "forget"]
@@ -154,7 +154,7 @@ def require_all(asked: Sequence[Prompt], recorded: Recorded, has_weights: bool) 
             f"{one.canary.split} {'questions' if one.question is not None else one.arm}" for one in lacking
         )
         replies = ", ".join(f"{count} {what}" for what, count in counts.most_common(4))
-        raise UdsError(
+        raise CheckpointError(
             f"{len(lacking)} of {len(asked)} replies are missing ({replies}{' ...' if len(counts) > 4 else ''}): ask "
             "those prompts of uds-bench ask too, and add their replies"
         )
