@@ -25,6 +25,8 @@ from uds_bench.scoring.store import Store
 
 SECONDS = 10.0
 """From which on no larger part is tried."""
+LONG = 60.0
+"""Seconds of a part beside which what a process does once, a few seconds, does not count."""
 GROWS = 4
 """How many times as large as the last part the next one is."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
@@ -111,9 +113,11 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
     every, share = runner.size, runner.least
     largest = {kind: max(groups, key=len) for kind, groups in kinds.items()}
     model, *_ = [*(one for one in runner.first if one in runner.specs), next(iter(largest.values()))[0].checkpoint]
-    _tried(runner, largest, share, model)  # what a process does once is no part's
     began = time.perf_counter()
     first = last = _tried(runner, largest, share, model)
+    if time.perf_counter() - began < LONG:  # what a process does once is no part's, and it is most of a short one
+        began = time.perf_counter()
+        first = last = _tried(runner, largest, share, model)
     while last.units < every and (first is last or time.perf_counter() - began < enough):
         share *= GROWS
         first, last = last, _tried(runner, largest, share, model)
