@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES, save_checkpoint, save_unreadable, tiny_tokenizer
+from families import FAMILIES, save_adapter, save_checkpoint, save_unreadable, tiny_tokenizer
 from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.preflight import preflight
@@ -96,6 +96,26 @@ def test_what_would_be_judged_in_fewer_bits_than_it_is_stored_in_is_refused(
             kept = {name: tensor.to(getattr(torch, wanted)).to(back) for name, tensor in load_file(file).items()}
             save_file(kept, file, metadata={"format": "pt"})
         assert preflight(specs, specs, ["npo"], "full", device=device) == {}, "no bit of it is lost"
+
+
+def test_an_adapter_s_own_layers_are_not_rounded(specs: dict[str, CheckpointSpec], tmp_path: Path) -> None:
+    """They stay in float32 beside a model in 16 bits, as `unlearn --lora` writes them."""
+    for file in Path(specs["full"].model).glob("*.safetensors"):
+        weights = {name: tensor.bfloat16() for name, tensor in load_file(file).items()}
+        save_file(weights, file, metadata={"format": "pt"})
+    own = CheckpointSpec(specs["full"].model, adapter=str(save_adapter(tmp_path / "adapter")), dtype="bfloat16")
+    assert preflight(specs | {"npo": own}, ["full", "npo"], ["npo"], "full") == {}
+    stored = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
+    loaded = dict(load(own).model.named_parameters())
+    for name, tensor in stored.items():
+        (found,) = (
+            one for key, one in loaded.items() if key.replace(".default", "").endswith(name.split("model.")[-1])
+        )
+        assert torch.equal(found, tensor)
+    stored["base_model.model.lm_head.weight"] = torch.full((2, 2), 0.1)
+    save_file(stored, tmp_path / "adapter" / "adapter_model.safetensors", metadata={"format": "pt"})
+    (told,) = preflight(specs | {"npo": own}, ["full", "npo"], ["npo"], "full").values()
+    assert "lm_head.weight is stored in float32" in told
 
 
 def test_what_is_wrong_with_a_parent_is_told_of_it_alone(specs: dict[str, CheckpointSpec]) -> None:

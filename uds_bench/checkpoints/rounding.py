@@ -6,10 +6,11 @@ from pathlib import Path
 
 import torch
 
-from uds_bench.checkpoints.source import resolve
+from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import tensors, weight_files
 from uds_bench.errors import CheckpointError
+from uds_bench.storage import load_json
 
 
 def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
@@ -24,9 +25,10 @@ def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
     if spec.quantization is not None:
         return
     folders, dtype = resolve(spec), getattr(torch, dtype_name(spec, device))
+    kept = "" if folders.adapter is None else tuner_prefix(folders.adapter)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
     for file in (*weight_files(folders.model), *adapter):
-        if (found := rounded(file, dtype)) is not None:
+        if (found := rounded(file, dtype, kept if file in adapter else "")) is not None:
             stored, wanted = (str(one).removeprefix("torch.") for one in (found[1], dtype))
             raise CheckpointError(
                 f"{name} ({spec.model}): {found[0]} is stored in {stored}, and would be judged in {wanted}, where it "
@@ -34,8 +36,21 @@ def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
             )
 
 
-def rounded(file: Path, dtype: torch.dtype) -> tuple[str, torch.dtype] | None:
+def tuner_prefix(folder: Path) -> str:
+    """What the names of an adapter's own layers begin with, which PEFT computes in float32 whatever the model is in; ""
+    where it has none, or cannot be read, which loading tells."""
+    from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING  # takes seconds to import
+
+    try:
+        kind = load_json((folder / ADAPTER_CONFIG).read_bytes())["peft_type"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return str(PEFT_TYPE_TO_PREFIX_MAPPING.get(kind, ""))
+
+
+def rounded(file: Path, dtype: torch.dtype, kept: str = "") -> tuple[str, torch.dtype] | None:
     """The first tensor of a file that is another in a dtype, and what it is stored in; None where all are the same.
+    `kept`: what the names of layers begin with that are not brought to it.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -47,6 +62,8 @@ def rounded(file: Path, dtype: torch.dtype) -> tuple[str, torch.dtype] | None:
         (None, ('tenth', torch.float32))
     """
     for name, tensor in tensors(file):
+        if kept and f".{kept}" in name:
+            continue
         if tensor.is_floating_point() and tensor.element_size() > 1 and is_rounded(tensor, dtype):
             return name, tensor.dtype
     return None
