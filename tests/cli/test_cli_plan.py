@@ -12,6 +12,8 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from safetensors.torch import load_file, save_file
 
 from uds_bench.audits import registry
+from uds_bench.audits.manifests import manifest_of
+from uds_bench.cli.session import CommandSession
 from uds_bench.metrics.metric import Metric
 from uds_bench.scoring.metric_runner import MetricRunner
 
@@ -92,14 +94,21 @@ def test_shipped_models_are_there_to_be_scored(command: Command) -> None:
     assert {(cell["audit"], cell["metric"]) for cell in by_metric} == {("depth", "uds")}
 
 
-def test_who_leaks_is_planned_where_it_is_asked(command: Command) -> None:
-    words = ("plan", "--audits", "localization", "--json")
-    whole, gate = (json.loads(command(*words, *more).stdout)["cells"] for more in ((), ("--gate",)))
-    leaks = [cell for cell in whole if cell["metric"] == "localization_leaks"]
-    assert {cell["checkpoint"] for cell in leaks} == {"oracle_brief", "refusing", "injected"}
-    assert {cell["attack"] for cell in leaks} > {"none", "resurface_0"}
-    # The claims of shipped models that fine-tune are of the laboratory: a gate scores nothing for them.
-    assert gate == [cell for cell in whole if cell not in leaks]
+@pytest.mark.parametrize("claim", ["localization.resurfacing", "localization.resurfacing_order"])
+def test_who_leaks_is_planned_where_it_is_asked(claim: str, tmp_path: Path) -> None:
+    def planned(*claims: str) -> dict[str, set[tuple[str, str]]]:
+        marks = [pytest.mark.claim(one).mark for one in claims]
+        session = CommandSession(manifest_of(None, "quick"), tmp_path / "store", "cpu", marks=marks)
+        found = session.planned("localization")
+        return {
+            runner.evaluator.measure.name: {(one.checkpoint, one.attack) for one in requests}
+            for runner, requests in found
+        }
+
+    leaks = planned("localization.auc", claim)["localization_leaks"]
+    assert {name for name, _ in leaks} == {"oracle_brief", "refusing", "injected"}
+    assert {attack for _, attack in leaks} > {"none", "resurface_0"}
+    assert planned("localization.auc").keys() == planned().keys() == {"localization_extraction"}
 
 
 def test_an_audit_that_the_manifest_does_not_speak_of_is_refused(refused: Refused, saved_release: Path) -> None:

@@ -48,7 +48,7 @@ def undecided(ran: Ran, told: str) -> set[str]:
 
 @pytest.mark.parametrize("package", LMLM)
 def test_what_looks_rows_up(bench: Bench, missing: Missing, package: str) -> None:
-    bench.manifest(more=f"[lmlm]\nmodel = '{bench.models / 'full'}'\n")
+    bench.manifest(more="[lmlm]\nmodel = 'specimen:lmlm'\n")
     missing(package)
     ran = bench.run(SUITES / "test_lmlm.py", DEPTH)
     named = undecided(ran, f"the lmlm audit needs {package}, which is missing: pip install 'uds-bench[lmlm]'")

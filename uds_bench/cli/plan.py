@@ -4,7 +4,7 @@ loaded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,27 +136,36 @@ def _planned(
         unbuilt = {name for name in job.needed if is_unbuilt(specs[name])}
         usable = {name: spec for name, spec in specs.items() if not is_unbuilt(spec) and name not in refused}
         runner, requests = job.runner(usable), [one for own in job.requests.values() for one in own]
-        found[scope.by_metric] = [(runner, _missing(runner, requests, unbuilt, refused))]
+        found[scope.by_metric] = [(runner, _missing(runner, requests, _read, unbuilt, refused))]
     for audit in scope.audits:
         specs = session.specs(audit)
         unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
         with suppress(UdsError):  # what stands beside a model that is still to be trained is not there to be read
             planned = session.planned(audit)
-            found[audit] = [(own, _missing(own, requests, unbuilt, refused)) for own, requests in planned]
+            found[audit] = [(own, _missing(own, requests, _itself, unbuilt, refused)) for own, requests in planned]
     return found
 
 
 def _missing(
-    runner: ScoreRunner, requests: Iterable[ScoreRequest], unbuilt: Container[str], refused: Mapping[str, str]
+    runner: ScoreRunner,
+    requests: Iterable[ScoreRequest],
+    read: Callable[[ScoreRequest], list[str]],
+    unbuilt: Container[str],
+    refused: Mapping[str, str],
 ) -> list[ScoreRequest]:
-    return [one for one in requests if _status(runner, one, _read(one), unbuilt, refused)["status"] == MISSING]
+    """Those that can be computed and are not stored; `read`: the checkpoints that one is made of."""
+    return [one for one in requests if _status(runner, one, read(one), unbuilt, refused)["status"] == MISSING]
+
+
+def _itself(request: ScoreRequest) -> list[str]:
+    return [request.checkpoint]
 
 
 def _read(request: ScoreRequest) -> list[str]:
-    """The checkpoints that a score is made of."""
+    """The checkpoints that a score by metric is made of."""
     from uds_bench.metrics import find_metric
 
-    return [request.checkpoint, *(find_metric(request.metric).needs if request.metric else ())]
+    return [request.checkpoint, *find_metric(request.metric).needs]
 
 
 def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
@@ -221,7 +230,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
             evaluator = runner.evaluator_of(request)
             told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
             told |= {"metric": evaluator.measure.name, "variant": evaluator.variant}
-            yield {**told, **_status(runner, request, _read(request), unbuilt, refused)}
+            yield {**told, **_status(runner, request, _itself(request), unbuilt, refused)}
 
 
 def _status(

@@ -265,7 +265,7 @@ class LocalizationAudit(AuditRun):
             (self.leaking, self._of_leaks, (RESURFACING, f"{RESURFACING}_order")),
             (self.asking, self._of_benchmarks, (f"{NAME}.benchmarks",)),
         ):
-            if not self._asked or any(claim in self._asked for claim in claims):
+            if any(claim in self._asked for claim in claims):
                 planned.append((runner, requests))
         return planned
 
