@@ -104,10 +104,10 @@ def notes(run: Run, found: RunResult) -> list[str]:
 
 
 def _settings(attack: str) -> dict[str, Any]:
-    """What an attack has by itself."""
-    from uds_bench.attacks.registry import find_attack  # which imports torch
+    """What an attack has by itself; nothing of one that another package calls so."""
+    from uds_bench.attacks.registry import ATTACKS  # which imports torch
 
-    return find_attack(attack).settings
+    return ATTACKS[attack]().settings if attack in ATTACKS else {}
 
 
 def decided(found: RunResult) -> set[str | None]:
