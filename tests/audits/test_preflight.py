@@ -118,6 +118,17 @@ def test_an_adapter_s_own_layers_are_not_rounded(specs: dict[str, CheckpointSpec
     assert "lm_head.weight is stored in float32" in told
 
 
+def test_a_shipped_model_is_judged_in_float32_and_an_adapter_on_it_as_any(tmp_path: Path) -> None:
+    adapter = str(save_adapter(tmp_path / "adapter"))
+    for spec, is_fine in (
+        (CheckpointSpec("specimen:full"), True),
+        (CheckpointSpec("specimen:full", dtype="bfloat16"), True),
+        (CheckpointSpec("specimen:full", adapter=adapter), True),
+        (CheckpointSpec("specimen:full", adapter=adapter, dtype="bfloat16"), False),
+    ):
+        assert (preflight({"npo": spec}, ["npo"], ["npo"], device="cuda") == {}) is is_fine
+
+
 def test_what_is_wrong_with_a_parent_is_told_of_it_alone(specs: dict[str, CheckpointSpec]) -> None:
     (Path(specs["full"].model) / "tokenizer.json").write_text("{")
     assert preflight(specs, specs, ("npo", "simnpo"), "full").keys() == {"full"}

@@ -64,7 +64,7 @@ def preflight(
                 continue
             tokenizer = None
             if is_shipped:
-                spec = replace(spec, model=str(specimens.folder(spec.model)))
+                spec = replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
             else:
                 tokenizer = inspect(spec)
                 section.check(spec)
@@ -72,7 +72,7 @@ def preflight(
             check_shapes(name, placed)
             if not is_shipped:
                 require_readable(spec)
-            if name in made and not is_shipped:
+            if name in made and (not is_shipped or spec.adapter is not None):
                 require_as_stored(name, spec, device)
             if name == parent:
                 rules = read_reply_rules(spec, tokenizer)
