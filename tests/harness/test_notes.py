@@ -82,6 +82,18 @@ def test_what_is_set_otherwise_than_by_default_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_settings_name_nobody(tmp_path: Path) -> None:
+    """The note stands on cards, which are for everybody."""
+    text = EVERY_AUDIT.replace("[association]", '[association]\nforgotten = ["ann_lee", "bo"]')
+    text = text.replace("[bypass]", '[bypass]\nsystem = "Ann"\ntags = ["<a>", "</a>"]')
+    more = "[attacks]\nrelearn = { precision = 'load' }\n"
+    (note,) = (one for one in told(tmp_path, more, text) if "set otherwise" in one)
+    assert "association.forgotten = 2 texts" in note
+    assert "bypass.system = a text of 3 characters" in note
+    assert "attacks.relearn.precision = load (float32)" in note
+    assert not any(word in note for word in ("ann", "Ann", "bo,"))
+
+
 SCORE = '@pytest.mark.claim("mine.depth", audit="depth")\ndef test_depth(uds_claim, uds_subject, uds_audit):\n'
 BODY = "    uds_claim.threshold(uds_audit.score(uds_subject, 'uds'), at_least=0.7)\n"
 

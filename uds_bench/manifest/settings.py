@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.manifest.section import Section
@@ -59,8 +59,9 @@ def _of(
                 yield from _of(one, (*place, name, key), attack)
         elif not field.is_required() and value != default and _is_set(value):
             otherwise = own.get(name, default)
-            behind = f" ({_shown(otherwise)})" if otherwise not in (None, "", (), {}) else ""
-            yield dotted((*place, name)), value, f"{_shown(value)}{behind}"
+            known = _choices(field.annotation)
+            behind = f" ({_shown(otherwise, known)})" if otherwise not in (None, "", (), {}) else ""
+            yield dotted((*place, name)), value, f"{_shown(value, known)}{behind}"
 
 
 def _are(value: Any, models: Container[str]) -> bool:
@@ -78,13 +79,21 @@ def _is_set(value: Any) -> bool:
     return isinstance(value, int | float | str) and not is_place
 
 
-def _shown(value: Any) -> str:
+def _choices(kind: Any) -> set[Any]:
+    """The words that a key may have, where it has a choice of some."""
+    inner = get_args(kind)
+    return {*inner} if get_origin(kind) is Literal else {word for one in inner for word in _choices(one)}
+
+
+def _shown(value: Any, known: Container[Any]) -> str:
+    """Numbers and choices as they are; of a text, which may name people, how long it is."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_shown(one, known)}" for key, one in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_shown, value))
+        hidden = [one for one in value if isinstance(one, str) and one not in known]
+        return f"{len(value)} texts" if hidden else ", ".join(_shown(one, known) for one in value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return value if len(value.split()) == 1 else f"a text of {len(value)} characters"
+        return value if value in known else f"a text of {len(value)} characters"
     return f"{value:g}"
