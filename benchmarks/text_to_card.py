@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=EACH, help="facts of each author")
     parser.add_argument("--metrics", default=METRICS)
     parser.add_argument("--set", action="append", default=["epochs=2", "lr=2e-5", "batch_size=8"], help="of npo")
-    parser.add_argument("--folder", type=Path, help="new folder that is kept, with models and scores")
+    parser.add_argument("--folder", type=Path, help="that is kept; models that it has are not made again")
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     given = parser.parse_args()
     found: Figures = {
@@ -165,15 +165,18 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
         facts = facts_of(given.data.absolute(), given.authors, given.each)
-        # In a process of its own, whose memory is free before others need it.
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            found["made"] = pool.submit(make, folder, given.size, given.minutes, facts, given.device).result()
-        found["seconds_to_make"] = time.perf_counter() - start
+        if not (made := folder / "made.json").is_file():
+            # In a process of its own, whose memory is free before others need it.
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                done = pool.submit(make, folder, given.size, given.minutes, facts, given.device).result()
+            made.write_text(json.dumps({**done, "seconds": time.perf_counter() - start}, indent=1))
+        found["made"] = json.loads(made.read_text())
         (folder / "uds.toml").write_text(MANIFEST)
         commands, store = Commands(folder, found, keep), ("--store", "store", "--device", given.device)
         settings = [text for one in given.set for text in ("--set", one)]
         unlearn = ("unlearn", "--manifest", "uds.toml", "--method", "npo", "--no-lora", "--out", "npo", *settings)
-        commands.run("unlearn", *PYTHON, *unlearn, "--device", given.device)
+        if not (folder / "npo").is_dir():
+            commands.run("unlearn", *PYTHON, *unlearn, "--device", given.device)
         asked = ("--manifest", "uds.toml", "--metrics", given.metrics, "--attacks", ATTACKS, *store)
         planned = json.loads(commands.run("plan", *PYTHON, "plan", *asked, "--cost", "--json"))
         found["announced"] = planned["cost"]
