@@ -5,7 +5,7 @@
 
 `full` is trained on what is to be forgotten and kept, `retain` on the latter, each for so many minutes from the same
 random weights, with a tokenizer trained on that text. Then `unlearn`, `plan --cost`, `score`, `pytest suites/` and
-`card` run as processes of their own. The file says what the plan announced and what scoring took.
+`card` run as processes of their own. The file says what the plan announced, of seconds and memory, and what each took.
 """
 
 from __future__ import annotations
@@ -115,22 +115,25 @@ def fit(model: Any, examples: Any, seconds: float, device: str) -> Figures:
 
 
 class Commands:
-    """The commands, as processes in the folder; `seconds` of each, kept after each."""
+    """The commands, as processes in the folder; `seconds` and `peaks` (bytes of memory) of each, kept after each."""
 
     def __init__(self, folder: Path, found: Figures, keep: Callable[[], object]) -> None:
         self.folder, self.seconds = folder, found.setdefault("seconds", {})
-        self._keep = keep
+        self.peaks, self._keep = found.setdefault("peaks", {}), keep
 
     def run(self, name: str, *command: str, good: tuple[int, ...] = (0,)) -> str:
         """What one prints; it ends the program where it fails."""
         start = time.perf_counter()
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
-        self.seconds[name] = time.perf_counter() - start
-        print(f"{name}: {self.seconds[name]:.0f} s, exit {done.returncode}", flush=True)
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            _, status, used = os.wait4(subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=err).pid, 0)
+            said, told = (file.seek(0) or file.read() for file in (out, err))
+        code = os.waitstatus_to_exitcode(status)
+        self.seconds[name], self.peaks[name] = time.perf_counter() - start, used.ru_maxrss * 1024
+        print(f"{name}: {self.seconds[name]:.0f} s, {self.peaks[name] / 1e9:.1f} GB, exit {code}", flush=True)
         self._keep()
-        if done.returncode not in good:
-            sys.exit(f"{name} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-        return done.stdout
+        if code not in good:
+            sys.exit(f"{name} ended with {code}:\n{said[-3000:]}\n{told[-3000:]}")
+        return said
 
 
 def main() -> None:
