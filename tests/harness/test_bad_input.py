@@ -80,6 +80,18 @@ def test_every_cause_has_a_line_of_its_own(bench: Bench) -> None:
         assert line.strip().endswith("write them")
 
 
+def test_a_sole_candidate_of_one_audit_costs_another_audit_nothing(bench: Bench) -> None:
+    bypass = "[bypass]\nmodels = { gone = 'nowhere' }\n"
+    bench.manifest({"retain3": bench.models / "retain3"}, more=bypass)
+    ran = bench.run(DEPTH, DEPTH.with_name("test_bypass.py"), "-k", "test_score or test_bypass")
+    assert ran.code == 1
+    verdicts = ran.verdicts
+    assert verdicts.pop("depth.score[retain3]") == "pass"
+    assert "bypass.verdict[gone]" in verdicts
+    assert set(verdicts.values()) == {"refused"}
+    assert "nowhere" in ran.claims["bypass.verdict[gone]"]["message"]
+
+
 def test_a_family_that_cannot_be_read_is_told_once(bench: Bench) -> None:
     folders = {name: save_unreadable(bench.folder / name, seed) for seed, name in enumerate(("full", "retain", "npo"))}
     names = {"full": folders["full"], "retain": folders["retain"]}

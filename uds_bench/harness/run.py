@@ -266,7 +266,7 @@ class Run:
         """Plan what the selected tests need and look at their checkpoints, before any model is loaded.
 
         Raises ConfigurationError for a manifest that lacks what the tests need, and, with every cause of every audit,
-        where it names a reference that cannot fit.
+        where it names a reference that cannot fit, or no judged model that can be used.
         """
         from uds_bench.audits import registry
         from uds_bench.audits.preflight import preflight
@@ -278,6 +278,7 @@ class Run:
         named |= {used for name in named for used in registry.audits()[name].uses}
         told = [name for name in sorted(named) if not self.silent_to(name)]
         causes: list[str] = []
+        judged: set[tuple[str | None, str | None]] = set()
         for name in told or sorted(named)[:1]:
             audit = registry.audits()[name]
             if (kind := audit.section()) is None:
@@ -288,8 +289,13 @@ class Run:
                 self.store(specs)
                 owners = {seed: model for model in self.subjects(name) for seed in section.members(model)}
                 problems = preflight(specs, needed, owners, section.parent(), section, self.device)
+                judged |= {(name, model) for model in owners.values()}
+                self.refused |= {(name, owners[one]): why for one, why in problems.items() if one in owners}
+                if others := [why for one, why in problems.items() if one not in owners]:
+                    causes += others
+                    continue
+                needed = [one for one in needed if (name, owners.get(one)) not in self.refused]
                 try:
-                    needed = self._usable(name, needed, owners, problems)
                     self.data(name)  # read before any model is loaded
                 except ExtraError:
                     continue  # its claims say so; those of other audits are decided
@@ -299,24 +305,9 @@ class Run:
                 self.rules = replace(self.rules, claims={**self.rules.claims, **audit.claims_of(self)})
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
-        if causes:
-            raise ConfigurationError(*dict.fromkeys(causes))
-
-    def _usable(
-        self, audit: str, needed: Sequence[str], owners: Mapping[str, str], problems: Mapping[str, str]
-    ) -> list[str]:
-        """The checkpoints of an audit without those of judged models that cannot be: their claims say so, and others
-        are decided. `owners`: the judged model of each of their checkpoints.
-
-        Raises ConfigurationError for any other that cannot be used, and where no judged model is left.
-        """
-        from uds_bench.errors import ConfigurationError
-
-        refused = {owners[name]: told for name, told in problems.items() if name in owners}
-        if problems and (problems.keys() - owners.keys() or refused.keys() == set(owners.values())):
-            raise ConfigurationError(*dict.fromkeys(problems.values()))
-        self.refused |= {(audit, model): told for model, told in refused.items()}
-        return [name for name in needed if owners.get(name) not in refused]
+        # Of a judged model that cannot be used its claims say so; where none can, there is nothing to decide.
+        if causes or (judged and judged <= self.refused.keys()):
+            raise ConfigurationError(*dict.fromkeys([*causes, *self.refused.values()]))
 
     def wordings(self) -> dict[str, dict[str, str]]:
         """What was asked of whom, see `AuditRun.wordings`."""
