@@ -11,6 +11,7 @@ from uds_bench.audits import registry
 from uds_bench.audits.manifests import manifest_of
 from uds_bench.cli.session import CommandSession
 from uds_bench.errors import ConfigurationError
+from uds_bench.scoring import cost
 from uds_bench.scoring.cost import GROWS, planned_cost
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
@@ -47,6 +48,17 @@ def test_it_is_measured_on_a_part_and_nothing_is_stored(planned: Planned) -> Non
     assert found.tried <= GROWS * runner.on_part(runner.least, runner.store).size
     assert [(stage.count, stage.tokens > 0, stage.seconds > 0) for stage in found.stages][-1] == (1, True, True)
     assert runner.stored(requests[0]) is None
+
+
+def test_a_long_part_is_tried_once_and_what_a_token_takes_tells_the_rest(
+    planned: Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, requests = planned[0]
+    monkeypatch.setattr(cost, "LONG", 0.0)
+    found = planned_cost(runner, requests[:1])
+    assert found is not None
+    assert found.tried == runner.on_part(runner.least, runner.store).size < found.units
+    assert found.stages[-1].seconds > 0
 
 
 def test_what_has_no_parts_is_not_measured(planned: Planned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

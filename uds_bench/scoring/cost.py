@@ -26,7 +26,7 @@ from uds_bench.scoring.store import Store
 SECONDS = 10.0
 """From which on no larger part is tried."""
 LONG = 60.0
-"""Seconds of a part beside which what a process does once, a few seconds, does not count."""
+"""Seconds of a part from which on no second one is tried; what a process does once, a few seconds, counts little."""
 GROWS = 4
 """How many times as large as the last part the next one is."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
@@ -90,7 +90,8 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
     """What the missing among some scores take; None where none is missing.
 
     One checkpoint of each kind, the one of which most is missing, is scored on a growing part of what is asked, in a
-    store of its own. Two parts tell what grows with it; decoding grows with its batches.
+    store of its own. Two parts tell what grows with it; where the first is long, what a token takes tells. Decoding
+    grows with its batches.
 
     Args:
         runner: What will score them; it is left as it is.
@@ -115,10 +116,11 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
     model, *_ = [*(one for one in runner.first if one in runner.specs), next(iter(largest.values()))[0].checkpoint]
     began = time.perf_counter()
     first = last = _tried(runner, largest, share, model)
-    if time.perf_counter() - began < LONG:  # what a process does once is no part's, and it is most of a short one
+    is_short = time.perf_counter() - began < LONG
+    if is_short:  # what a process does once is no part's, and it is most of a short one
         began = time.perf_counter()
         first = last = _tried(runner, largest, share, model)
-    while last.units < every and (first is last or time.perf_counter() - began < enough):
+    while is_short and last.units < every and (first is last or time.perf_counter() - began < enough):
         share *= GROWS
         first, last = last, _tried(runner, largest, share, model)
     times, decoding = every / last.units, DecodingCost(partial(runner.loaded, model))
@@ -145,10 +147,13 @@ def _seconds(kind: str, first: _Trial, last: _Trial, units: int, decoding: Decod
     """What so many units take: what any number takes, what each takes, and their decoding."""
     spent = [min(one.seconds[kind], decoding.of(one.steps[kind])) for one in (first, last)]
     plain = [one.seconds[kind] - own for one, own in zip((first, last), spent, strict=True)]
-    more = last.units - first.units
-    # A part that took less than a smaller one was disturbed, or the smaller one was.
-    each = min(max(plain[1] - plain[0], 0.0) / more, plain[1] / last.units) if more else 0.0
-    steps, now = last.steps[kind], decoding.of(last.steps[kind])
+    steps, now, more = last.steps[kind], decoding.of(last.steps[kind]), last.units - first.units
+    if more:  # a part that took less than a smaller one was disturbed, or the smaller one was
+        each = max(plain[1] - plain[0], 0.0) / more
+    else:
+        read = last.tokens[kind] - sum(rows * count for rows, count in steps.items())
+        each = decoding.passed(read) / last.units if units > last.units else 0.0
+    each = min(each, plain[1] / last.units)
     grown = decoding.of(steps, units / last.units) / now if now else 0.0
     return plain[1] + each * (units - last.units) + spent[1] * grown
 

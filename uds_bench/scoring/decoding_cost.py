@@ -1,5 +1,5 @@
-"""What decoding takes: one token a step for all rows of a batch, so that its time grows with batches and replies more
-than with facts."""
+"""What a model's tokens take: read in passes, or decoded one a step for all rows of a batch, where time grows with
+batches and replies more than with facts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from uds_bench.inference.preallocated import preallocated_cache
 
 LENGTH, STEPS = 32, 3
 """Tokens that stand before the steps that are timed, and how many steps are."""
+ROWS = 8
+"""Of so many tokens each in a pass that is timed."""
 
 
 @dataclass
@@ -45,6 +47,19 @@ class DecodingCost:
         rows = times * sum(count * many for count, many in steps.items()) / taken
         batches = math.ceil(rows / at_a_time(BATCH))
         return taken * batches * self._step(max(1, round(rows / batches)))
+
+    def passed(self, tokens: float) -> float:
+        """Seconds that so many tokens take in passes, 0 and above."""
+        return tokens * self._token
+
+    @cached_property
+    @torch.inference_mode()
+    def _token(self) -> float:
+        model, ids = self._model.model, torch.zeros(ROWS, LENGTH, dtype=torch.long, device=self._model.device)
+        model(input_ids=ids)  # not counted
+        started = self._now()
+        model(input_ids=ids)
+        return (self._now() - started) / ids.numel()
 
     def _step(self, rows: int) -> float:
         if rows not in self._known:
