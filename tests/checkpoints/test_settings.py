@@ -45,13 +45,18 @@ def test_every_family_s_vocabulary_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [("config.json", "configuration_files"), ("tokenizer_config.json", "fast_tokenizer_files")]
+    ("name", "key"),
+    [
+        ("config.json", "configuration_files"),
+        ("config.json", "transformers_weights"),
+        ("tokenizer_config.json", "fast_tokenizer_files"),
+    ],
 )
 def test_a_file_that_stands_for_another_is_refused(name: str, key: str, llama: Path) -> None:
     file = llama / name
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: [name.replace(".json", ".4.0.0.json")]}))
     for look in (load, inspect):
-        with pytest.raises(CheckpointError, match=f"{name} names other files by version \\({key}\\): keep one"):
+        with pytest.raises(CheckpointError, match=f"{name} names other files to be read \\({key}\\): keep one"):
             look(CheckpointSpec(str(llama)))
 
 
@@ -75,3 +80,22 @@ def test_what_is_alike_is_read_once(llama: Path, tmp_path: Path, monkeypatch: py
     small = save_checkpoint(tmp_path / "small", FAMILIES["llama"](len(tiny_tokenizer()) - 1), tiny_tokenizer())
     with pytest.raises(CheckpointError, match="embeds only"):
         inspect(CheckpointSpec(str(small)))
+
+
+def test_weights_come_from_files_that_a_digest_has_and_from_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else `config.json` of a later version of transformers may name."""
+    folder = save_checkpoint(tmp_path / "one", FAMILIES["llama"](len(tiny_tokenizer())), tiny_tokenizer(), shards=1)
+    shutil.copy(folder / "model.safetensors", folder / "other.safetensors")
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"transformers_weights": "other.safetensors"}))
+    monkeypatch.setattr("uds_bench.checkpoints.source.require_own", lambda path: None)
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        load(CheckpointSpec(str(folder)))
+
+
+def test_a_large_number_that_takes_no_time_is_read(llama: Path) -> None:
+    file = llama / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"max_position_embeddings": 10_000_000}))
+    assert load(CheckpointSpec(str(llama))).model.config.max_position_embeddings == 10_000_000

@@ -42,8 +42,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what hangs is given up sooner: a test waits out each second that a child has."""
     monkeypatch.setenv("UDS_BENCH_CACHE", str(tmp_path / "cache"))
-    for child in ("facts.chat", "checkpoints.adapter"):
-        monkeypatch.setattr(f"uds_bench.{child}.SECONDS", 3)
+    for child, seconds in (("facts.chat", 3), ("checkpoints.adapter", 3), ("checkpoints.bounded", 9)):
+        monkeypatch.setattr(f"uds_bench.{child}.SECONDS", seconds)
 
 
 def said(**values: object) -> Damage:
@@ -59,6 +59,11 @@ def _set(path: Path, values: dict[str, object]) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+def _sparse(path: Path, size: int) -> None:
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
 def is_a_line(error: UdsError) -> str:
     text = str(error)
     assert len(text) <= MESSAGE_LENGTH
@@ -69,6 +74,15 @@ def is_a_line(error: UdsError) -> str:
 HOSTILE: dict[str, Damage] = {
     "a list of families": said(model_type=["llama"]),
     "layers without end": said(num_hidden_layers=10**9),
+    "layers that it does not have": said(num_hidden_layers=9999),
+    "labels without end": said(num_labels=10**9),
+    "kinds of attention without end": said(model_type="gpt_neo", attention_types=[[["global", "local"], 10**9]]),
+    "tokens without end": written(
+        "tokenizer_config.json", '{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}'
+    ),
+    "weights of another name": said(transformers_weights="other.safetensors"),
+    "a file of 60 GB": lambda folder: _sparse(folder / "junk.model", 60 << 30),
+    "two kinds of weights": lambda folder: shutil.copy(min(folder.glob("*.safetensors")), folder / "model.safetensors"),
     "layers beyond any float": said(num_hidden_layers=10**400),
     "heads without end": said(num_attention_heads=10**9),
     "a vocabulary of 10**12": said(vocab_size=10**12),
@@ -84,6 +98,9 @@ HOSTILE: dict[str, Damage] = {
     "deep tokenizer": written("tokenizer.json", "[" * 100_000),
     "loops without end": written("chat_template.jinja", LOOP),
     "a text of 10 GB": written("chat_template.jinja", "{{ 'a' * 10000000000 }}"),
+    "a text that fills the window": written(
+        "chat_template.jinja", "{{ 'hello world ' * 5000 }}{{ messages[0].content }}"
+    ),
     "a number added to a text": written("chat_template.jinja", "{{ messages[0].content + 1 }}"),
     "a division by zero": written("chat_template.jinja", "{{ 1 / 0 }}"),
     "a template of itself": written("chat_template.jinja", "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
@@ -134,6 +151,9 @@ ADAPTERS: dict[str, dict[str, object]] = {
     "saved": {"modules_to_save": [HANGS]},
     "behind tokens": {"alora_invocation_tokens": [1]},
     "a list of kinds": {"peft_type": ["LORA"]},
+    "weights that lie elsewhere": {"peft_type": "XLORA", "adapters": {"0": "/elsewhere"}, "hidden_size": 8},
+    "layers of other layers": {"layer_replication": [[0, 1]] * 100_000},
+    "a start without end": {"init_lora_weights": "pissa_niter_1000000000"},
     "rank as text": {"r": "x"},
     "rank of 10**12": {"r": 10**12},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from uds_bench.children import Child, ChildError
 from uds_bench.errors import CheckpointError, one_line
 from uds_bench.storage import load_json
 
+FORMS = frozenset({"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "VERA", "LN_TUNING"})
+"""Adapters all of whose weights are in their own file."""
+STARTS = re.compile(r"[a-z_]+|pissa_niter_\d{1,2}")
+"""How LoRA's weights, or its base's, are made before the file is read."""
 SECONDS = 5
 """Of computing that the patterns of an adapter have."""
 
@@ -37,10 +42,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     try:
         _require_quick_patterns(folder, model)
         config = PeftConfig.from_pretrained(str(folder))
-        if config.is_prompt_learning:
-            raise ValueError(f"{config.peft_type.value} learns a prompt and leaves the weights alone")
-        if getattr(config, "alora_invocation_tokens", None):
-            raise ValueError("alora_invocation_tokens: it acts behind some tokens only")
+        _require_form(config)
         _require_ranks(config, folder)
         config.inference_mode = True
         wrapped = PeftModel(model, config)
@@ -61,6 +63,21 @@ def attach(model: Any, folder: Path, name: str) -> Any:
             "the adapter that was trained"
         )
     return changed
+
+
+def _require_form(config: Any) -> None:
+    """Raises ValueError for an adapter that is more, or less, than a change of the base's weights by its own file."""
+    if config.is_prompt_learning:
+        raise ValueError(f"{config.peft_type.value} learns a prompt and leaves the weights alone")
+    if config.peft_type.value not in FORMS:
+        raise ValueError(f"{config.peft_type.value} is none of {', '.join(sorted(FORMS))}")
+    if getattr(config, "alora_invocation_tokens", None):
+        raise ValueError("alora_invocation_tokens: it acts behind some tokens only")
+    if getattr(config, "layer_replication", None):
+        raise ValueError("layer_replication: it has other layers than its base")
+    start = getattr(config, "init_lora_weights", None)
+    if isinstance(start, str) and not STARTS.fullmatch(start):
+        raise ValueError(f"init_lora_weights: {start!r} is no way to start")
 
 
 def _require_ranks(config: Any, folder: Path) -> None:

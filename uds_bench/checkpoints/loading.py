@@ -14,10 +14,10 @@ from uds_bench.checkpoints.compressed import load_as_weights, require_readable_f
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.settings import raw_contents, require_own
+from uds_bench.checkpoints.settings import raw_contents, require_own, settings_files
 from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
-from uds_bench.checkpoints.weights import check_finite, finite, weight_files
+from uds_bench.checkpoints.weights import alone, check_finite, finite, names, weight_files
 from uds_bench.errors import CheckpointError, one_line
 from uds_bench.extras import require
 from uds_bench.progress import hushed
@@ -83,7 +83,7 @@ def inspect(spec: CheckpointSpec) -> Any:
     an adapter of another base.
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
-    _readable_config(folders.model, spec)
+    _require_layers(_readable_config(folders.model, spec), weight_files(folders.model), spec)
     tokenizer = _fitting_tokenizer(spec, folders.model, rows)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
@@ -131,6 +131,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
 
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     config, files = _readable_config(folder, spec), weight_files(folder)
+    _require_layers(config, files, spec)
     dtype = getattr(torch, dtype_name(spec, device))
     options = placement(spec, files, dtype, device)
     if spec.quantization:
@@ -145,19 +146,22 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
 
         options["quantization_config"] = quantization_config(spec.quantization, dtype)
     load_as_weights(config)
+    read = [*settings_files(folder), *folder.glob("model.safetensors.index.json"), *files]
     try:
         loader: Any = AutoModelForCausalLM
-        model, report = loader.from_pretrained(
-            folder,
-            config=config,
-            dtype=dtype,
-            attn_implementation=attention_implementation(config),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            **options,
-        )
+        with alone(folder, read) as place:
+            model, report = loader.from_pretrained(
+                place,
+                config=config,
+                dtype=dtype,
+                attn_implementation=attention_implementation(config),
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                **options,
+            )
+        model.name_or_path = model.config.name_or_path = str(folder)
     except Exception as error:  # HF and the quantizer raise many unrelated classes
         raise CheckpointError(
             f"checkpoint {spec.model} cannot be loaded from {folder} on {device} ({type(error).__name__}: "
@@ -182,6 +186,17 @@ def _readable_config(folder: Path, spec: CheckpointSpec) -> Any:
     config = read_config(folder)
     require_readable_form(config, folder, spec)
     return config
+
+
+def _require_layers(config: Any, files: tuple[Path, ...], spec: CheckpointSpec) -> None:
+    """Raises CheckpointError for more layers than tensors: HF would build them all before it missed their weights."""
+    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0)
+    held = sum(len(names(file)) for file in files)
+    if layers > held:
+        raise CheckpointError(
+            f"checkpoint {spec.model}: config.json tells of {layers} layers, and its weights are {held} tensors: check "
+            "that config.json belongs to these weights"
+        )
 
 
 def _check_vocabulary(tokenizer: Any, rows: int, spec: CheckpointSpec) -> None:

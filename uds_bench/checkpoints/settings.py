@@ -18,8 +18,11 @@ _TOKENIZER = re.compile(
 )
 """By any name that a family of transformers gives them."""
 _TEMPLATES = "additional_chat_templates"
-_SWITCHES = {"config.json": "configuration_files", "tokenizer_config.json": "fast_tokenizer_files"}
-"""File -> the key by which it would name another to be read in its place, by the version of transformers."""
+_SWITCHES = {
+    "config.json": ("configuration_files", "transformers_weights"),
+    "tokenizer_config.json": ("fast_tokenizer_files",),
+}
+"""File -> keys by which it would name others to be read, by the version of transformers or in any."""
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
 )
@@ -38,10 +41,15 @@ def settings_files(folder: Path) -> list[Path]:
 
 
 def require_own(path: Path) -> None:
-    """Raises ValueError where a file would have another one read in its place: nobody sees which that is."""
-    key = _SWITCHES[path.name]
-    if path.is_file() and key in load_json(path.read_text(encoding="utf-8")):
-        raise ValueError(f"{path.name} names other files by version ({key}): keep one, and take the key out")
+    """Raises ValueError where a file would have others read than those of the usual names: nobody sees which."""
+    said = _keys(load_json(path.read_text(encoding="utf-8"))) if path.is_file() else set()
+    if found := said.intersection(_SWITCHES[path.name]):
+        raise ValueError(f"{path.name} names other files to be read ({min(found)}): keep one, and take the key out")
+
+
+def _keys(said: Any) -> set[str]:
+    """Of a configuration and of those within it: of the text part of a model, say."""
+    return {*said, *(key for part in said.values() for key in _keys(part))} if isinstance(said, dict) else set()
 
 
 def contents(folder: Path, files: Iterable[Path]) -> dict[str, str]:

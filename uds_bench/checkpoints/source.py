@@ -21,7 +21,8 @@ from huggingface_hub.errors import (
 )
 from transformers import CONFIG_MAPPING, AutoConfig
 
-from uds_bench.checkpoints.settings import require_own
+from uds_bench.checkpoints.bounded import require_bounded, require_small
+from uds_bench.checkpoints.settings import require_own, settings_files
 from uds_bench.checkpoints.spec import EMBEDDED, CheckpointSpec, Shape
 from uds_bench.errors import CheckpointError, did_you_mean, one_line
 from uds_bench.progress import hushed
@@ -32,6 +33,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt
 
 _FETCHED = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 _SKIPPED = ("*/*", "consolidated*")  # other formats' copies of the same weights
+INDICES = "*.safetensors.index.json"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 MOST_PARTS = 10_000
 _PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(_|$)")
@@ -71,6 +73,7 @@ def resolve(spec: CheckpointSpec) -> Folders:
             f"adapter {spec.adapter} has no {ADAPTER_CONFIG} in {adapter}: save it with PEFT's save_pretrained"
         )
     _check_weights(adapter, "adapter_model", spec.adapter)
+    require_small([adapter / ADAPTER_CONFIG, *adapter.glob(INDICES)], spec.adapter)
     return Folders(model, adapter)
 
 
@@ -144,6 +147,8 @@ def _check_config(folder: Path, name: str) -> None:
             f"checkpoint {name} has no config.json: {folder} {held}; a checkpoint is config.json, weights "
             "(*.safetensors) and tokenizer, as model.save_pretrained and tokenizer.save_pretrained write them"
         )
+    require_small([*settings_files(folder), *folder.glob(INDICES)], name)
+    require_bounded(folder, name)
 
 
 def _check_weights(folder: Path, stem: str, name: str) -> None:

@@ -1,8 +1,9 @@
 """The tensors of a folder's safetensors files, one at a time, whatever the shard layout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -20,7 +21,11 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
     """
     single, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
     if single.is_file():
-        _names(single)
+        if index.is_file():
+            raise CheckpointError(
+                f"{folder}: holds {single.name} and {index.name}, of which libraries read one or the other: keep one"
+            )
+        names(single)
         return (single,)
     try:
         places: dict[str, str] = load_json(index.read_text(encoding="utf-8"))["weight_map"]
@@ -33,7 +38,7 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
             raise CheckpointError(f"{index}: shard {name!r} is a path: an index names files of its own folder only")
         if name not in there:
             raise CheckpointError(f"{index}: shard {name} is missing from the folder: copy or download it again")
-        found = set(_names(path))
+        found = set(names(path))
         lost = sorted(tensor for tensor, place in places.items() if place == name and tensor not in found)
         if lost:
             raise CheckpointError(f"{path}: tensor {lost[0]} of the index is not in it: copy the shard again")
@@ -96,6 +101,18 @@ def opened(path: Path) -> Iterator[Any]:
         ) from error
 
 
-def _names(path: Path) -> list[str]:
+@contextmanager
+def alone(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
+    """A folder with these files of another and nothing else: what reads it reads nothing that no digest has."""
+    with TemporaryDirectory(prefix="uds-bench-") as place:
+        for file in files:
+            link = Path(place) / file.relative_to(folder)
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(file.resolve())
+        yield Path(place)
+
+
+def names(path: Path) -> list[str]:
+    """Of the tensors in a file, without reading them. Raises CheckpointError where it is damaged."""
     with opened(path) as file:
         return list(file.keys())

@@ -70,6 +70,8 @@ def chat_ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     return tuple(ids)
 
 
+MOST_ADDED = 20_000
+"""Characters that a template puts round a dialogue: more would fill a model's whole window with them."""
 SECONDS = 5
 """Of computing that a template has, beside what each dialogue adds; one takes a ten thousandth of it."""
 
@@ -86,4 +88,7 @@ def _apply(tokenizer: PreTrainedTokenizerBase, template: str, turns: Turns, opti
     known["uds_bench_date"] = known["date_string"]
     rendered = _renderer(template).ask(template, turns, known)
     assert isinstance(rendered, str)
+    said = sum(len(text) for turn in turns for text in turn.values())
+    if len(rendered) > said + MOST_ADDED:
+        raise ValueError(f"it adds {len(rendered) - said} characters to a dialogue, more than {MOST_ADDED}")
     return rendered

@@ -1,0 +1,86 @@
+"""A stranger's configuration and tokenizer, looked at before a library makes of them whatever they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from uds_bench.children import Child, ChildError, LimitError
+from uds_bench.errors import CheckpointError
+from uds_bench.storage import load_json
+
+MOST_BYTES = 1 << 26
+"""Of one file: the largest tokenizers have half as many."""
+MOST = 1 << 20
+"""Numbers above it are uncommon: what a library makes of them is tried first where time and memory end."""
+SECONDS = 20
+_READ = ("config.json", "tokenizer_config.json", "generation_config.json")
+_MAY_BE_LARGE = frozenset({"model_max_length"})
+"""Tokenizers without a limit say 10^30."""
+
+
+def require_small(files: Iterable[Path], name: str) -> None:
+    """Raises CheckpointError for a file that is read whole and larger than any such file is."""
+    for file in files:
+        if (size := file.stat().st_size) > MOST_BYTES:
+            raise CheckpointError(
+                f"checkpoint {name}: {file.name} has {size >> 20} MiB, more than {MOST_BYTES >> 20}: it is no such "
+                "file, save it again"
+            )
+
+
+def require_bounded(folder: Path, name: str) -> None:
+    """Raises CheckpointError where reading configuration and tokenizer takes more time or memory than a child has.
+
+    Files without an uncommon number are not tried: nothing in them tells a library to make that much.
+    """
+    written = tuple(file.read_bytes() if (file := folder / one).is_file() else b"" for one in _READ)
+    if told := _beyond(written, str(folder)):
+        raise CheckpointError(
+            f"checkpoint {name}: its configuration and tokenizer cannot be read ({told}): correct the large numbers in "
+            "config.json and tokenizer_config.json"
+        )
+
+
+@lru_cache(maxsize=64)
+def _beyond(written: tuple[bytes, ...], folder: str) -> str:
+    """How reading went beyond the limits; "" where it did not, whatever else is wrong."""
+    try:
+        is_common = all(number <= MOST for raw in written if raw for number in _numbers(load_json(raw)))
+    except ValueError:
+        return ""  # whoever reads it says what is wrong
+    if is_common:
+        return ""
+    child = Child("uds_bench.checkpoints.bounded:read", SECONDS)
+    try:
+        child.ask(folder)
+    except LimitError as error:
+        return str(error)
+    except ChildError as error:
+        return "it takes more memory than there is" if str(error).startswith("MemoryError") else ""
+    finally:
+        child.close()
+    return ""
+
+
+def _numbers(said: Any) -> Iterator[int]:
+    """Every whole number in JSON, with how many entries a list has."""
+    if isinstance(said, dict):
+        said = [value for key, value in said.items() if key not in _MAY_BE_LARGE]
+    if isinstance(said, list):
+        yield len(said)
+        for one in said:
+            yield from _numbers(one)
+    elif isinstance(said, int):
+        yield said
+
+
+def read(folder: str) -> bool:
+    """Read a folder's configuration and tokenizer as a run does; it is for the time and memory that it takes."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    return True
