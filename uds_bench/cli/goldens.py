@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.console.app import ABSENT, NOTHING, example, new_app, show_json, show_table
+from uds_bench.console.app import ABSENT, NOTHING, example, new_app
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import load_json
@@ -50,7 +51,7 @@ def list_goldens(folder: FolderOption = None, as_json: JsonOption = False) -> No
         show_json({"schema": 1, "goldens": rows})
         return
     if not goldens:
-        typer.echo(f"no goldens in {folder}")
+        say(f"no goldens in {folder}")
         return
     shown = ("value", "n", "reason")
     show_table({"golden": g.name} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens)
@@ -66,12 +67,12 @@ def lint(folder: FolderOption = None) -> None:
     folder = _found(folder)
     goldens = read_goldens(folder)
     if not goldens:
-        typer.echo(f"no goldens in {folder}: nothing was checked", err=True)
+        say(f"no goldens in {folder}: nothing was checked", err=True)
         raise typer.Exit(NOTHING)
     problems = [f"{g.path}: {g.name}: {problem}" for g in goldens for problem in find_problems(g)]
     for problem in problems:
-        typer.echo(problem)
-    typer.echo(f"{len(goldens)} goldens, {len(problems)} problems")
+        say(problem)
+    say(f"{len(goldens)} goldens, {len(problems)} problems")
     raise typer.Exit(1 if problems else 0)
 
 

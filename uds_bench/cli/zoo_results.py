@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.console.app import ABSENT, example
+from uds_bench.console.lines import show_markdown
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ def results(
 
     A method is drawn with its models, so that the interval is over draws (Student's t), whatever each run's own is.
     """
-    from tabulate import tabulate
-
     from uds_bench.cli.documents import read_run
 
     if len(runs) < LEAST_DRAWS:
@@ -56,7 +55,7 @@ def results(
             raise ConfigurationError(f"{other}: holds the models of {one}: each draw has models of its own")
     found = {draw: _decided(run) for draw, (_, run) in zip(draws, read, strict=True)}
     names = list(dict.fromkeys(name for claims in found.values() for name in claims))
-    typer.echo(tabulate([row(name, found) for name in sorted(names)], COLUMNS, "github", disable_numparse=True))
+    show_markdown((row(name, found) for name in sorted(names)), COLUMNS)
 
 
 def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
