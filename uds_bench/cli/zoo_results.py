@@ -13,6 +13,7 @@ import typer
 
 from uds_bench.console.app import ABSENT, example
 from uds_bench.console.lines import show_markdown
+from uds_bench.console.markdown import in_code
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -68,8 +69,13 @@ def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
     low, high = over_draws(values)
     interval = ABSENT if math.isnan(low) else f"{low:.3f}..{high:.3f}"
     mean = f"{sum(values) / len(values):.3f}" if values else ABSENT
-    shown = " ".join(name.replace("|", "/").split())
-    return [f"`{shown}`", " ".join(told), mean, interval, ", ".join(f"{word} {n}" for word, n in tally.items())]
+    return [
+        in_code(name.replace("|", "/")),
+        " ".join(told),
+        mean,
+        interval,
+        ", ".join(f"{word} {n}" for word, n in tally.items()),
+    ]
 
 
 def over_draws(values: list[float]) -> tuple[float, float]:
