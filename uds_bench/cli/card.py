@@ -100,8 +100,9 @@ def verify(
     from uds_bench.audits import registry
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.reading import read_statement
     from uds_bench.cards.rerun import unlike_rules
-    from uds_bench.cards.verify import differences, has_plain_rule, read_statement
+    from uds_bench.cards.verify import differences, has_plain_rule
     from uds_bench.verdicts import Verdict
 
     if waivers is not None and not again:
