@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import os
 import re
@@ -26,6 +27,9 @@ CELLS = "cells"
 StorePlace = Path | str
 """Where scores are kept: a folder, or a bucket by its URL."""
 HOUR = 60 * 60
+MOST_DIGITS, NEAR = 300, 40
+"""Digits of a whole number that a float holds; characters that say where something stands."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(r"\.[0-9a-f]{16}")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
@@ -76,6 +80,39 @@ def load_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def load_document(text: str, finite: bool = False) -> Any:
+    """The JSON that somebody sent. Raises ValueError also for what nobody writes: numbers too large to count with, and
+    halves of characters, which no file and no terminal takes; `finite`: for NaN and Infinity as well."""
+
+    def constant(word: str) -> float:
+        if finite:
+            raise ValueError(f"{word} is no number")
+        return float(word)
+
+    try:
+        value = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=constant)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        before, half = error.object[max(error.start - NEAR, 0) : error.start], error.object[error.start]
+        raise ValueError(f"half a character, {half!a}, behind {before}") from None
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
+
+
+def _fraction(digits: str) -> float:
+    if math.isinf(value := float(digits)):
+        raise ValueError(f"{digits[:NEAR]} is too large a number")
+    return value
 
 
 def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) -> None:

@@ -9,7 +9,7 @@ import uds_bench
 
 MOST_WORDS = 25
 PACKAGE = Path(uds_bench.__file__).parent
-SAYING = {"warn", "echo", "problem", "Decision", "ClaimSpec"}
+SAYING = {"warn", "say", "problem", "Decision", "ClaimSpec"}
 OPTIONS = {"Option", "Argument", "addoption"}
 
 

@@ -16,7 +16,7 @@ from file_rows import BAKER, CANARY, CAPITALS, FACT, JANE, PHONE, REQUEST, SPANS
 from safetensors.numpy import save
 
 from uds_bench.audits.manifests import load_manifest
-from uds_bench.cards.verify import read_statement
+from uds_bench.cards.reading import read_statement
 from uds_bench.checkpoints.source import read_config
 from uds_bench.checkpoints.stored import stored
 from uds_bench.checkpoints.weights import weight_files
@@ -70,8 +70,13 @@ LISTED = {"type": "property", "id": "P1", "labels": {"en": {"value": "x"}}, "dat
 CARD = {
     "_type": "https://in-toto.io/Statement/v1",
     "predicateType": "https://in-toto.io/attestation/test-result/v0.1",
-    "subject": [],
-    "predicate": {"configuration": [{"annotations": {"candidate": "npo"}}]},
+    "subject": [{"name": "npo/model.safetensors", "digest": {"sha256": "ab" * 32}}],
+    "predicate": {
+        "result": "PASSED",
+        "configuration": [
+            {"name": "run.json", "digest": {"sha256": "ab" * 32}, "annotations": {"candidate": "npo", "claims": []}}
+        ],
+    },
 }
 SCORE = {"checkpoint": "a", "attack": "none", "metric": "uds", "variant": "block", "value": 0.5, "per_fact": []}
 CONFIG = {

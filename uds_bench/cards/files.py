@@ -36,6 +36,8 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
     if not run.salt:
         raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+    if "device" not in run.environment:
+        raise ConfigurationError(f"{place}: environment has no device: run `pytest suites/` again")
     path = Path(run.manifest.path)
     if not path.is_file():
         raise ConfigurationError(
@@ -59,7 +61,7 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
     known = {digest(spec, run.environment["device"]) for spec in specs.values()}
     for claim in card.claims:
         judged = claim.provenance.get("checkpoint")
-        if judged is not None and judged not in known:
+        if judged is not None and str(judged) not in known:
             raise CheckpointError(
                 f"{card.candidate}: its files have changed since {claim.name} was decided: run `pytest suites/` again"
             )

@@ -11,6 +11,7 @@ from uds_bench.cards.card import Card, Result, result_of
 from uds_bench.cards.statement import CLAIM, command, loaded, scope, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
+from uds_bench.console.markdown import in_code, in_markdown
 from uds_bench.verdicts import Verdict
 
 HEADERS = ("claim", "result", "observed", "95% interval", "needs", "controls right")
@@ -34,25 +35,31 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
     versions = {run.tool.name: run.tool.version, **run.environment}
     audits = dict.fromkeys(one.audit for one in card.claims)
     rows = [row for name in audits for row in _rows(name, [one for one in card.claims if one.audit == name])]
-    weights = ", ".join(f"`{name}` {sha[:SHOWN]}" for name, sha in files.items() if name.endswith(".safetensors"))
+    weights = ", ".join(
+        f"{in_code(name)} {sha[:SHOWN]}" for name, sha in files.items() if name.endswith(".safetensors")
+    )
     lines = [
-        f"# {card.candidate}: {card.result}",
+        f"# {in_markdown(card.candidate)}: {card.result}",
         "",
-        f"{CLAIM[0].upper()}{CLAIM[1:]}. {asked}",
+        in_markdown(f"{CLAIM[0].upper()}{CLAIM[1:]}. {asked}"),
         "",
         tabulate(rows, headers=HEADERS, tablefmt="github", disable_numparse=True),
         "",
-        *(f"- Under {attack}: {_results(results)}." for attack, results in withstood(card).items()),
+        *(_item(f"Under {attack}: {_results(results)}.") for attack, results in withstood(card).items()),
         f"- It rests on {len(basis)} claims about references and method, of which {held} hold.",
-        *(f"- What to do: {advice}" for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
+        *(_item(f"What to do: {advice}") for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
         *([f"- The run is red for {len(card.problems)} reasons of its own: see its report."] if card.problems else []),
-        f"- Not tested: {'; '.join(card.untested) or 'nothing that this version knows'}.",
-        f"- Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}.",
-        f"- Weights (SHA-256): {weights or 'none'}; loaded as {'; '.join(loaded(card)) or 'nothing'}.",
-        f"- {run.started}; {', '.join(f'{name} {version}' for name, version in versions.items())}.",
-        f"- Manifest {run.manifest.digest[:SHOWN]}. Again: `{command(run)}`",
+        _item(f"Not tested: {'; '.join(card.untested) or 'nothing that this version knows'}."),
+        _item(f"Evidence: {', '.join(sorted({one.evidence for one in card.claims if one.evidence})) or 'none'}."),
+        f"- Weights (SHA-256): {weights or 'none'}; loaded as {in_markdown('; '.join(loaded(card)) or 'nothing')}.",
+        _item(f"{run.started}; {', '.join(f'{name} {version}' for name, version in versions.items())}."),
+        f"- Manifest {in_markdown(run.manifest.digest[:SHOWN])}. Again: {in_code(command(run))}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _item(said: str) -> str:
+    return f"- {in_markdown(said)}"
 
 
 def _results(results: Mapping[str, Result | None]) -> str:
@@ -67,7 +74,8 @@ def _rows(audit: str, claims: Iterable[ClaimRecord]) -> list[tuple[str, ...]]:
     shown = decided if len(decided) == MOST + 1 else decided[:MOST]
     more = decided[len(shown) :]
     counted = ", ".join(f"{number} {word}" for word, number in Counter(one.spelled() for one in more).items())
-    return [*map(_row, shown), *([(f"{len(more)} more of {audit}", counted, "", "", "", "")] if more else [])]
+    rows = [*map(_row, shown), *([(f"{len(more)} more of {audit}", counted, "", "", "", "")] if more else [])]
+    return [tuple(map(in_markdown, row)) for row in rows]
 
 
 def _row(record: ClaimRecord) -> tuple[str, ...]:

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uds_bench import verdicts
 from uds_bench.cards.card import Card
-from uds_bench.cards.statement import PREDICATE, TYPE
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.errors import ConfigurationError, one_line
+from uds_bench.errors import one_line
 from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
     from uds_bench.scoring.store import Store
-
-
-def read_statement(path: Path) -> dict[str, Any]:
-    """A card. Raises ConfigurationError, in a line, for what is none."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        kinds = values["_type"], values["predicateType"]
-        values["predicate"]["configuration"][0]["annotations"]["candidate"], values["subject"]
-    except (OSError, ValueError, RecursionError, KeyError, IndexError, TypeError) as error:
-        told = " ".join(str(error).split())[:100]
-        raise ConfigurationError(f"{path}: is no release card ({told}): name what `uds-bench card` wrote") from None
-    if kinds != (TYPE, PREDICATE):
-        raise ConfigurationError(f"{path}: is a statement of another kind: name what `uds-bench card` wrote")
-    found: dict[str, Any] = values
-    return found
 
 
 def differences(written: Mapping[str, Any], made: Mapping[str, Any], card: Card) -> Iterator[str]:

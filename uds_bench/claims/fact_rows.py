@@ -13,7 +13,7 @@ from uds_bench.claims.run_report import FactTable, RunReport
 from uds_bench.errors import ConfigurationError
 from uds_bench.extras import is_installed, require
 from uds_bench.scores import ADDRESS
-from uds_bench.storage import file_digest, write_atomic, write_json
+from uds_bench.storage import file_digest, load_document, write_atomic, write_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,13 +79,14 @@ def with_rows(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     place = require_table(values["table"], path)
-    scores, wordings = [{**row, "per_fact": []} for row in values["scores"]], {}
+    wordings = {}
     try:
+        scores = [{**row, "per_fact": []} for row in values["scores"]]
         for row in pq.read_table(place).to_pylist():
             score = scores[row["score"]]
-            score |= {key: json.loads(row[key]) for key in PACKED if key not in score}
+            score |= {key: load_document(row[key]) for key in PACKED if key not in score}
             if row["id"] is not None:
-                detail = {"detail": json.loads(row["detail"] or "{}")}
+                detail = {"detail": load_document(row["detail"] or "{}")}
                 score["per_fact"].append({key: row[key] for key in FACT} | detail)
                 if row["question"] is not None:
                     wordings[row["id"]] = {key: row[key] for key in TOLD}

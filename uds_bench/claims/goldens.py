@@ -8,11 +8,14 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.errors import ConfigurationError
-from uds_bench.storage import load_json, write_atomic
+from uds_bench.json_values import first_problem
+from uds_bench.storage import load_document, write_atomic
 
 SCHEMA = 1
 FILE = "specimens.json"
@@ -33,16 +36,12 @@ class Goldens:
         """Every audit's goldens. Raises ConfigurationError for a file that cannot be read."""
         entries: dict[str, dict[str, Any]] = {}
         for path in sorted(folder.glob(f"*/{FILE}")):
-            try:
-                document = load_json(path.read_text(encoding="utf-8"))
-                if document["schema"] != SCHEMA:
-                    raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
-                for name, entry in document["entries"].items():
-                    if not math.isfinite(entry["value"]):
-                        raise ValueError(f"{name} has a value that is not finite")
-                entries.update(document["entries"])
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from error
+            found = read_entries(path)
+            for name, entry in found.items():
+                if not is_finite(entry.get("value")):
+                    told = f"{name} has a value that is not finite"
+                    raise ConfigurationError(f"{path} is not a file of goldens ({told}): restore or record it")
+            entries |= found
         return cls(folder, entries)
 
     def compare(self, name: str, observed: float | None, provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,6 +68,35 @@ class Goldens:
     def orphans(self, audits: set[str]) -> list[str]:
         """Goldens of the audits that ran which no claim asked for."""
         return sorted(n for n in self.entries if n not in self.seen and n.partition(".")[0] in audits)
+
+
+class GoldensFile(BaseModel):
+    """One file: of each entry what it holds is told by whoever reads it."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    entries: dict[str, dict[str, Any]]
+
+
+def read_entries(path: Path) -> dict[str, dict[str, Any]]:
+    """The entries of a file by name. Raises ConfigurationError for one that is no file of goldens."""
+    try:
+        document = load_document(path.read_text(encoding="utf-8"))
+        if isinstance(document, dict) and document.get("schema") != SCHEMA:
+            raise ValueError(f"schema {document.get('schema')}, this version reads {SCHEMA}")
+        return GoldensFile.model_validate(document).entries
+    except ValueError as error:
+        told = first_problem(error) if isinstance(error, ValidationError) else error
+        raise ConfigurationError(f"{path} is not a file of goldens ({told}): restore or record it") from None
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a finite number, and no yes or no.
+
+    Example:
+        >>> is_finite(0.5), is_finite(float("nan")), is_finite(True), is_finite(None)
+        (True, False, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def hides_a_verdict(value: float, claim: ClaimSpec) -> str | None:

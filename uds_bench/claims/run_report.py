@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError, field_validator
 
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.report_part import ReportPart, ReportTable
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError
 from uds_bench.json_values import MOST_CHARACTERS, first_problem
 from uds_bench.scores import Score
 
@@ -21,12 +21,17 @@ SETTINGS = "set otherwise than by default: "
 CLUSTERS = "clusters: "
 """What one begins with that says how much intervals over clusters can be relied on; people are named behind its `;`."""
 
+TEXTS = ("cell", "checkpoint", "device", "direction", "facts")
+"""Of where a score comes from, what others look up by it."""
+
+Short = Annotated[str, Field(max_length=MESSAGE_LENGTH)]
+
 
 class Tool(ReportTable):
     """What wrote the report."""
 
-    name: str
-    version: str
+    name: Short
+    version: Short
 
 
 class ManifestRecord(ReportTable):
@@ -74,12 +79,12 @@ class RunReport(BaseModel):
     schema_: Literal[3] = Field(SCHEMA, alias="schema")
     tool: Tool
     manifest: ManifestRecord
-    profile: str
+    profile: Short
     draw: StrictInt
-    started: str
+    started: Short
     salt: str = ""
     seconds: FiniteFloat
-    environment: dict[str, str]
+    environment: dict[Short, Short]
     summary: RunSummary
     loads: dict[str, int]
     claims: tuple[ClaimRecord, ...]
@@ -87,6 +92,15 @@ class RunReport(BaseModel):
     scores: tuple[Score, ...]
     wordings: dict[str, dict[str, str]] = Field(default_factory=dict)
     table: FactTable | None = None
+
+    @field_validator("scores")
+    @classmethod
+    def _of_texts(cls, scores: tuple[Score, ...]) -> tuple[Score, ...]:
+        for at, score in enumerate(scores):
+            for key in TEXTS:
+                if not isinstance(score.provenance.get(key), str | None):
+                    raise ValueError(f"of the one at {at} {key} is no text")
+        return scores
 
     @property
     def told(self) -> tuple[ClaimRecord, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.console.lines import say
 from uds_bench.console.options import JSON_LINES, require_file
 from uds_bench.errors import ConfigurationError, FactError
 from uds_bench.storage import write_atomic
@@ -70,20 +71,20 @@ def annotate_to(
     from uds_bench.facts import annotate_file
     from uds_bench.statistics import FEWEST
 
-    facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful, typer.echo)
+    facts = annotate_file(source, out, corrections, rows_per_cluster, keep_doubtful, say)
     if facts:
-        typer.echo(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
+        say(f"{len(facts)} of {len(facts) + len(facts.unannotated)} annotated, written to {out}")
         for split, asked in ASKED.items():
             if (people := len(facts.split(split).clusters)) < FEWEST:
-                typer.echo(f"clusters {asked}: {people}; fewer than {FEWEST} decide nothing", err=True)
+                say(f"clusters {asked}: {people}; fewer than {FEWEST} decide nothing", err=True)
     lines = list(doubts(facts))
     for line in lines[:SHOWN]:
-        typer.echo(line, err=True)
+        say(line, err=True)
     if more := len(lines[SHOWN:]):
-        typer.echo(f"and {more} more" + ("" if failed else f": {before}--failed FILE lists them"), err=True)
+        say(f"and {more} more" + ("" if failed else f": {before}--failed FILE lists them"), err=True)
     if facts and facts.unannotated:
         told = f"{before}--corrections FILE, or take what is proposed by {before}--keep-doubtful"
-        typer.echo(f"left out: give entities by {told}", err=True)
+        say(f"left out: give entities by {told}", err=True)
     if failed is not None:
         write_failed(failed, facts.unannotated)
     if not facts:

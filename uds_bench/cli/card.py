@@ -13,6 +13,7 @@ import typer
 
 from uds_bench.cli.documents import read_run
 from uds_bench.cli.inputs import changed_inputs
+from uds_bench.console.lines import say
 from uds_bench.console.options import StoreOption
 from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.storage import StorePlace, file_digest, require_writable, scores_place, write_atomic, write_json
@@ -61,13 +62,13 @@ def card(
         raise ConfigurationError(f"{run}: {changed[0]}: run `pytest suites/` again")
     for one in made:
         if why := next((f"{of.name} {told}" for of in (*one.claims, *one.basis) if (told := contradicted(of))), ""):
-            typer.echo(f"uds-bench: no card: {why}: {run} contradicts itself, run `pytest suites/` again", err=True)
+            say(f"uds-bench: no card: {why}: {run} contradicts itself, run `pytest suites/` again", err=True)
             missing = True
             continue
         try:
             files, statement = _made(one, found, run, manifest)
         except CheckpointError as error:
-            typer.echo(f"uds-bench: no card: {error}", err=True)
+            say(f"uds-bench: no card: {error}", err=True)
             missing = True
             continue
         folder = require_writable(out / one.candidate, "--out")
@@ -77,7 +78,7 @@ def card(
         if benchmark is not None:
             rows = yaml_dump(eval_results(one, found, benchmark))
             write_atomic(folder / "eval_results" / "uds_bench.yaml", rows.encode())
-        typer.echo(f"{one.result}: {folder / 'card.json'}")
+        say(f"{one.result}: {folder / 'card.json'}")
     raise typer.Exit(1 if missing else 0)
 
 
@@ -99,8 +100,9 @@ def verify(
     from uds_bench.audits import registry
     from uds_bench.cards.card import cards
     from uds_bench.cards.files import judged_manifest
+    from uds_bench.cards.reading import read_statement
     from uds_bench.cards.rerun import unlike_rules
-    from uds_bench.cards.verify import differences, has_plain_rule, read_statement
+    from uds_bench.cards.verify import differences, has_plain_rule
     from uds_bench.verdicts import Verdict
 
     if waivers is not None and not again:
@@ -133,7 +135,7 @@ def verify(
     holds = f"holds: {name}, {written['predicate']['result']}"
     holds += f"; the run alone tells that these pass, no number on the card does: {', '.join(bare)}" if bare else ""
     for line in told or [holds]:
-        typer.echo(line)
+        say(line)
     raise typer.Exit(1 if told else 0)
 
 

@@ -10,7 +10,8 @@ import typer
 
 from uds_bench.claims.compared import by_address, changes, difference, pairs, read_verdicts
 from uds_bench.cli.documents import read_document
-from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.app import ABSENT, show_interval, show_number
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
 
@@ -76,8 +77,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, str]:
 def _show_verdicts(verdicts: list[dict[str, Any]] | None) -> None:
     if verdicts is None:
         return
-    typer.echo()
+    say()
     if not verdicts:
-        typer.echo("no verdict changed")
+        say("no verdict changed")
         return
     show_table({key: change[key] or ABSENT for key in ("claim", "a", "b", "change")} for change in verdicts)

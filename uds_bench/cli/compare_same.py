@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from uds_bench.claims.compared import by_address, changes, pairs, read_verdicts
 from uds_bench.claims.default_run import alike
 from uds_bench.claims.record import is_good
 from uds_bench.cli.documents import ScoreFile
 from uds_bench.console.app import ABSENT
+from uds_bench.console.lines import say
 
 if TYPE_CHECKING:
     from uds_bench.claims.record import ClaimRecord
@@ -60,14 +59,14 @@ def are_same(first: ScoreFile, second: ScoreFile) -> bool:
         if a.counts_choices and b.counts_choices:
             if turned := sum(one > EQUAL for one in apart):
                 flips += turned
-                typer.echo(f"{name}: {turned} of {len(apart)} came out otherwise")
+                say(f"{name}: {turned} of {len(apart)} came out otherwise")
                 wrong += [f"{name}: too many choices"] if turned > max(2, TURNED * len(apart)) else []
         else:
             furthest, of_facts = max(furthest, apart[-1]), max(of_facts, *apart)
             wrong += [f"{name}: {apart[-1]:.2g} apart"] if apart[-1] > EQUAL else []
     for line in wrong:
-        typer.echo(f"differs: {line}")
-    typer.echo(
+        say(f"differs: {line}")
+    say(
         f"{len(compared)} scores: continuous ones at most {furthest:.2g} apart (allowed {EQUAL:.0e}; of single facts "
         f"{of_facts:.2g}), {flips} choices of a token or rank came out otherwise; {len(verdicts)} verdicts differ"
     )

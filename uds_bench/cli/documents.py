@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import load_document
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
@@ -63,10 +63,10 @@ def read_json(path: Path, strict: bool) -> Any:
     """What a file holds. Raises ConfigurationError where it is missing or no JSON; `strict`: NaN is none."""
     kind = "strict JSON" if strict else "JSON"
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number if strict else None)
+        return load_document(path.read_text(encoding="utf-8"), finite=strict)
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path}: is no {kind} ({error}): write it again") from None
 
 
@@ -76,7 +76,3 @@ def read_run(path: Path) -> RunReport:
     if document.run is None:
         raise document.error("is a score file: name a run report, which `pytest suites/ --uds-json FILE` writes")
     return document.run
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")

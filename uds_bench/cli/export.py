@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.cli.documents import read_run
+from uds_bench.console.lines import say
 from uds_bench.extras import require
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def export(
     listed = cards(found)
     for card in listed:
         SEND[to](project, card.candidate, numbers(card), {"started": found.started} | words(card))
-    typer.echo(f"sent to {to}, project {project}: {', '.join(card.candidate for card in listed)}")
+    say(f"sent to {to}, project {project}: {', '.join(card.candidate for card in listed)}")
 
 
 def numbers(card: Card) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.app import ABSENT, show_interval, show_number
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import EngineOption, JsonOption, StoreOption
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.errors import ConfigurationError
@@ -61,7 +62,7 @@ def gate_method(
     place = None if out is None else out.absolute()
     scores = None if store is None else scores_place(store)
     expected = dict(map(_expected, expect or []))
-    found = check_method(method, named, place, scores, lambda line: typer.echo(line, err=True), expected, where)
+    found = check_method(method, named, place, scores, lambda line: say(line, err=True), expected, where)
     if card is not None:
         write_json(card, found.to_json())
     if as_json:
@@ -81,17 +82,18 @@ def _expected(text: str) -> tuple[str, str]:
 def _show(card: MethodCard) -> None:
     show_table(_table_row(row) for row in card.rows)
     costs = (f"{one.audit} {one.seconds:.0f} s{_share(one.share)}" for one in card.costs)
-    typer.echo(f"\ncost of a model: {', '.join(costs)}")
+    say()
+    say(f"cost of a model: {', '.join(costs)}")
     for row in card.rows:
         if row.expected:
-            typer.echo(f"expected: {row.claim}: {row.expected}")
+            say(f"expected: {row.claim}: {row.expected}")
         elif row.why:
-            typer.echo(f"{row.verdict.upper()}: {row.claim}: {row.why}")
+            say(f"{row.verdict.upper()}: {row.claim}: {row.why}")
     for line in card.remarks:
-        typer.echo(f"note: {line}")
+        say(f"note: {line}")
     for line in card.problems:
-        typer.echo(f"error: {line}")
-    typer.echo(card.sentence)
+        say(f"error: {line}")
+    say(card.sentence)
 
 
 def _table_row(row: ClaimRow) -> dict[str, Any]:

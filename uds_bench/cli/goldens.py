@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from uds_bench.audits import registry
-from uds_bench.console.app import ABSENT, NOTHING, example, new_app, show_json, show_table
+from uds_bench.console.app import ABSENT, NOTHING, example, new_app
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError
-from uds_bench.storage import load_json
 
 app = new_app(
     "List and check recorded goldens. `pytest suites/ --uds-record REASON` records them.", "uds-bench goldens lint"
@@ -46,11 +45,13 @@ def list_goldens(folder: FolderOption = None, as_json: JsonOption = False) -> No
     folder = _found(folder)
     goldens = read_goldens(folder)
     if as_json:
-        rows = [{"name": g.name, "audit": g.audit, **g.entry} for g in goldens]
+        from uds_bench.json_values import finite
+
+        rows = [{"name": g.name, "audit": g.audit, **finite(g.entry)} for g in goldens]
         show_json({"schema": 1, "goldens": rows})
         return
     if not goldens:
-        typer.echo(f"no goldens in {folder}")
+        say(f"no goldens in {folder}")
         return
     shown = ("value", "n", "reason")
     show_table({"golden": g.name} | {key: _shown(g.entry.get(key)) for key in shown} for g in goldens)
@@ -66,12 +67,12 @@ def lint(folder: FolderOption = None) -> None:
     folder = _found(folder)
     goldens = read_goldens(folder)
     if not goldens:
-        typer.echo(f"no goldens in {folder}: nothing was checked", err=True)
+        say(f"no goldens in {folder}: nothing was checked", err=True)
         raise typer.Exit(NOTHING)
     problems = [f"{g.path}: {g.name}: {problem}" for g in goldens for problem in find_problems(g)]
     for problem in problems:
-        typer.echo(problem)
-    typer.echo(f"{len(goldens)} goldens, {len(problems)} problems")
+        say(problem)
+    say(f"{len(goldens)} goldens, {len(problems)} problems")
     raise typer.Exit(1 if problems else 0)
 
 
@@ -83,31 +84,23 @@ def _found(folder: Path | None) -> Path:
 
 def read_goldens(folder: Path) -> list[Golden]:
     """All goldens. Raises ConfigurationError for a folder or file that cannot be read."""
-    from uds_bench.claims.goldens import FILE, SCHEMA
+    from uds_bench.claims.goldens import FILE, read_entries
 
     if not folder.is_dir():
         raise ConfigurationError(f"--folder: there is no folder {folder}: name the one that holds goldens")
-    found = []
-    for path in sorted(folder.glob(f"*/{FILE}")):
-        try:
-            document = load_json(path.read_text(encoding="utf-8"))
-            if document["schema"] != SCHEMA:
-                raise ValueError(f"schema {document['schema']}, this version reads {SCHEMA}")
-            found += [Golden(path, name, dict(entry)) for name, entry in document["entries"].items()]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigurationError(f"{path} is not a file of goldens ({error}): restore or record it") from None
-    return found
+    files = sorted(folder.glob(f"*/{FILE}"))
+    return [Golden(path, name, entry) for path in files for name, entry in read_entries(path).items()]
 
 
 def find_problems(golden: Golden) -> Iterator[str]:
     """Why a golden must not stand; nothing if it may."""
-    from uds_bench.claims.goldens import hides_a_verdict
+    from uds_bench.claims.goldens import hides_a_verdict, is_finite
 
     entry = golden.entry
     for key in REQUIRED:
         if entry.get(key) in (None, "", [], {}):
             yield f"{key} is missing: record it anew"
-    if entry.get("value") is not None and not _is_finite(entry["value"]):
+    if entry.get("value") is not None and not is_finite(entry["value"]):
         yield f"value is {entry['value']!r}, no finite number: record it anew"
     if entry.get("n") is not None and (type(entry["n"]) is not int or entry["n"] < 1):
         yield f"n is {entry['n']!r}, not a number of units: record it anew"
@@ -117,16 +110,12 @@ def find_problems(golden: Golden) -> Iterator[str]:
         return
     if claim.audit != golden.audit:
         yield f"belongs to audit {claim.audit} and stands in {golden.audit}: record it anew"
-    if _is_finite(entry.get("value")):
+    if is_finite(entry.get("value")):
         # A bound may have been measured on pools: what counts is the one that the value was held against.
-        held = replace(claim, bound=entry["bound"]) if _is_finite(entry.get("bound")) else claim
+        held = replace(claim, bound=entry["bound"]) if is_finite(entry.get("bound")) else claim
         reason = hides_a_verdict(entry["value"], held)
         if reason is not None:
             yield reason
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _shown(value: Any) -> str:

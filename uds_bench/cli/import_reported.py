@@ -11,7 +11,8 @@ import typer
 
 from uds_bench.claims.compared import by_address
 from uds_bench.cli.documents import read_document, read_json
-from uds_bench.console.app import ABSENT, show_interval, show_json, show_number, show_table
+from uds_bench.console.app import ABSENT, show_interval, show_number
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import JsonOption
 from uds_bench.errors import ConfigurationError, did_you_mean
 
@@ -87,10 +88,12 @@ def import_reported(
         return
     show_table(map(_row, rows))
     if beside := [name for name in reported if name not in known]:
-        typer.echo(f"\nnot measured here: {', '.join(beside)}")
+        say()
+        say(f"not measured here: {', '.join(beside)}")
     if missing := [place for place in known.values() if (checkpoint, "none", *place) not in scores]:
         first = _score(missing, checkpoint, Path("scores.json"))
-        typer.echo(f"\nnot scored, unless the facts lack what it takes: {first}", err=True)
+        say(err=True)
+        say(f"not scored, unless the facts lack what it takes: {first}", err=True)
 
 
 def _score(places: Iterable[tuple[str, str]], checkpoint: str, out: Path) -> str:

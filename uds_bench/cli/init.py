@@ -14,6 +14,7 @@ from uds_bench.audits import registry
 from uds_bench.audits.api import ManifestPreset
 from uds_bench.cli.annotate import annotate_to
 from uds_bench.cli.published_manifests import PUBLISHED, published, unknown
+from uds_bench.console.lines import say
 from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.locate import file
 from uds_bench.storage import require_writable, write_atomic
@@ -43,7 +44,7 @@ def init(
     preset = None if questions is None else _preset(questions, folder)
     if preset is not None:
         _write(folder, {"uds.toml": preset.manifest.encode()})
-        typer.echo(f"Name your model in {folder / 'uds.toml'}, then: {preset.then}")
+        say(f"Name your model in {folder / 'uds.toml'}, then: {preset.then}")
         return
     written = {"uds.toml": template("uds.toml"), "facts.jsonl": template("facts.jsonl")}
     if questions is not None:
@@ -57,9 +58,9 @@ def init(
     _write(folder, written)
     manifest = folder / "uds.toml"
     if told := unknown(source):
-        typer.echo(f"{manifest}: {told}", err=True)
+        say(f"{manifest}: {told}", err=True)
     what = "Name your models" if questions else "Look at what is named" if source else "Name your models and facts"
-    typer.echo(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
+    say(f"{what} in {manifest}, then: uds-bench plan --manifest {manifest}")
 
 
 def _require_new(folder: Path, names: Iterable[str]) -> None:
@@ -74,7 +75,7 @@ def _write(folder: Path, written: Mapping[str, bytes]) -> None:
     _require_new(folder, written)
     for name, content in written.items():
         write_atomic(folder / name, content)
-        typer.echo(f"wrote {folder / name}")
+        say(f"wrote {folder / name}")
 
 
 def _preset(source: Path, folder: Path) -> ManifestPreset | None:

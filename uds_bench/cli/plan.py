@@ -14,7 +14,8 @@ import typer
 from uds_bench.audits import registry
 from uds_bench.cli.collected import marks_of
 from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
-from uds_bench.console.app import ABSENT, CONFIGURATION, show_json, show_table
+from uds_bench.console.app import ABSENT, CONFIGURATION
+from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
@@ -95,15 +96,17 @@ def plan(
     else:
         _show(cells)
         said = ", ".join(f"{count} {status}" for status, count in counts.items())
-        typer.echo(f"\n{len(cells)} scores: {said}\nstore: {scope.store}, device: {scope.device}")
+        say()
+        say(f"{len(cells)} scores: {said}")
+        say(f"store: {scope.store}, device: {scope.device}")
         for note in notes:
-            typer.echo(note)
+            say(note)
         if cost:
             _show_cost(takes)
             if counts[UNUSABLE]:
-                typer.echo(f"not in it: {counts[UNUSABLE]} unusable")
+                say(f"not in it: {counts[UNUSABLE]} unusable")
     for reason in dict.fromkeys(cell["reason"] for cell in cells if cell["reason"]):
-        typer.echo(f"uds-bench: unusable: {reason}", err=True)
+        say(f"uds-bench: unusable: {reason}", err=True)
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
 
 
@@ -119,7 +122,7 @@ def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[Planne
             try:
                 takes = planned_cost(runner, requests, SECONDS / len(planned))
             except UdsError as error:
-                typer.echo(f"not measured: {audit}: {error}", err=True)
+                say(f"not measured: {audit}: {error}", err=True)
                 continue
             if takes is not None:
                 found.setdefault(audit, []).append(takes)
@@ -173,10 +176,10 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
     from uds_bench.methods.memory import gib
 
     if not takes:
-        typer.echo("no score that can be computed is missing: nothing was measured")
+        say("no score that can be computed is missing: nothing was measured")
         return
     every = [one for found in takes.values() for one in found]
-    typer.echo()
+    say()
     show_table(
         {
             "audit": audit,
@@ -193,13 +196,14 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
         for one in found
         for stage in one.stages
     )
-    typer.echo(
-        f"\nabout {sum(one.seconds for one in every) / 60:.1f} minutes in one process, "
+    say()
+    say(
+        f"about {sum(one.seconds for one in every) / 60:.1f} minutes in one process, "
         f"{gib(max(one.memory for one in every))} of memory at most, {gib(sum(one.disk for one in every))} on disk: "
         f"measured in {sum(one.measured for one in every):.0f} s"
     )
     for what, why in [pair for one in every for pair in one.failed.items()]:
-        typer.echo(f"not in it: {what}: {why}")
+        say(f"not in it: {what}: {why}")
 
 
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
@@ -251,7 +255,7 @@ def _show(cells: list[Cell]) -> None:
     """A table an audit."""
     for at, audit in enumerate(dict.fromkeys(cell["audit"] for cell in cells)):
         if at:
-            typer.echo()
+            say()
         _show_audit([cell for cell in cells if cell["audit"] == audit])
 
 

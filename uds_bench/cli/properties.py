@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uds_bench.console.lines import say
 from uds_bench.storage import require_writable
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ def properties(
     with _progress(dump.stat().st_size) as stage:
         drawn = draw(source, least, count, seed, stage)
     drawn.write(out)
-    typer.echo(f"{len(drawn.pairs)} properties of {drawn.people} humans, written to {out}")
+    say(f"{len(drawn.pairs)} properties of {drawn.people} humans, written to {out}")
     if fewer := [f"{id} ({len(pairs)})" for id, pairs in drawn.pairs.items() if len(pairs) < count]:
-        typer.echo(f"fewer than {count} pairs: {', '.join(fewer)}", err=True)
+        say(f"fewer than {count} pairs: {', '.join(fewer)}", err=True)
     for id, why in drawn.left_out.items():
-        typer.echo(f"left out: {id}: {why}", err=True)
+        say(f"left out: {id}: {why}", err=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 
 from uds_bench.claims.compared import by_address, changes_since
 from uds_bench.cli.documents import read_run
+from uds_bench.console.lines import show_data
 from uds_bench.storage import require_writable
 
 EXAMPLE = "uds-bench report run.json --out reports/today --against yesterday.json"
@@ -40,4 +41,4 @@ def report(
 
         found = redacted(found, str(run))
         changed = changed and replace(changed, manifest=Path(changed.manifest).name)
-    typer.echo(write_report(found, require_writable(out, "--out"), changed))
+    show_data(write_report(found, require_writable(out, "--out"), changed))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.cli.session import CommandScope, CommandSession, read_scope
-from uds_bench.console.app import show_interval, show_number, show_table
+from uds_bench.console.app import show_interval, show_number
+from uds_bench.console.lines import say, show_table
 from uds_bench.console.options import (
     AttacksOption,
     AuditsOption,
@@ -84,8 +85,8 @@ def score(
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
     for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
-        typer.echo(f"uds-bench: could not score {name}: {message}", err=True)
-    typer.echo(f"{known} scores written to {out}, {len(errors)} could not be computed", err=True)
+        say(f"uds-bench: could not score {name}: {message}", err=True)
+    say(f"{known} scores written to {out}, {len(errors)} could not be computed", err=True)
     raise typer.Exit(1 if errors else 0)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from uds_bench.cli import zoo_results, zoo_specimens
-from uds_bench.console.app import ABSENT, example, new_app, show_table
+from uds_bench.console.app import ABSENT, example, new_app
+from uds_bench.console.lines import say, show_data, show_table
 from uds_bench.console.options import EngineOption
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.errors import counted
@@ -54,13 +55,13 @@ def build(
     The machines of an engine must see the cache (UDS_BENCH_CACHE) under the same name.
     """
     for name, folder in build_models(names or [], find_engine(engine)).items():
-        typer.echo(f"{name}\t{folder}")
+        show_data(f"{name}\t{folder}")
 
 
 @app.command(epilog=example('cp -r "$(uds-bench zoo path npo)" runs/npo'))
 def path(name: Annotated[str, typer.Argument(metavar="NAME", help="As `uds-bench zoo list` shows it.")]) -> None:
     """Print the folder of an embedded model; it is trained first if need be."""
-    typer.echo(build_models([name])[name])
+    show_data(build_models([name])[name])
 
 
 @app.command(epilog=example("uds-bench zoo clear --yes"))
@@ -71,4 +72,4 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     root = default_cache()
     if not yes:
         typer.confirm(f"Remove every model in {root / 'zoo'}?", abort=True)
-    typer.echo(f"removed {counted(cache.clear(root), 'model')} from {root / 'zoo'}")
+    say(f"removed {counted(cache.clear(root), 'model')} from {root / 'zoo'}")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.console.app import ABSENT, example
+from uds_bench.console.lines import show_markdown
+from uds_bench.console.markdown import in_code
 from uds_bench.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ def results(
 
     A method is drawn with its models, so that the interval is over draws (Student's t), whatever each run's own is.
     """
-    from tabulate import tabulate
-
     from uds_bench.cli.documents import read_run
 
     if len(runs) < LEAST_DRAWS:
@@ -56,7 +56,7 @@ def results(
             raise ConfigurationError(f"{other}: holds the models of {one}: each draw has models of its own")
     found = {draw: _decided(run) for draw, (_, run) in zip(draws, read, strict=True)}
     names = list(dict.fromkeys(name for claims in found.values() for name in claims))
-    typer.echo(tabulate([row(name, found) for name in sorted(names)], COLUMNS, "github", disable_numparse=True))
+    show_markdown((row(name, found) for name in sorted(names)), COLUMNS)
 
 
 def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
@@ -69,8 +69,13 @@ def row(name: str, found: Mapping[int, Mapping[str, Decided]]) -> list[str]:
     low, high = over_draws(values)
     interval = ABSENT if math.isnan(low) else f"{low:.3f}..{high:.3f}"
     mean = f"{sum(values) / len(values):.3f}" if values else ABSENT
-    shown = " ".join(name.replace("|", "/").split())
-    return [f"`{shown}`", " ".join(told), mean, interval, ", ".join(f"{word} {n}" for word, n in tally.items())]
+    return [
+        in_code(name.replace("|", "/")),
+        " ".join(told),
+        mean,
+        interval,
+        ", ".join(f"{word} {n}" for word, n in tally.items()),
+    ]
 
 
 def over_draws(values: list[float]) -> tuple[float, float]:

@@ -11,7 +11,8 @@ import typer
 
 from uds_bench.audits import registry
 from uds_bench.checkpoints.spec import plain
-from uds_bench.console.app import ABSENT, example, show_table
+from uds_bench.console.app import ABSENT, example
+from uds_bench.console.lines import say, show_table
 from uds_bench.errors import ConfigurationError
 from uds_bench.storage import default_cache, require_writable
 
@@ -57,7 +58,7 @@ def _list() -> None:
         }
         for one in specimens().values()
     )
-    typer.echo("made by " + ", ".join(f"{key} {value}" for key, value in made().items()), err=True)
+    say("made by " + ", ".join(f"{key} {value}" for key, value in made().items()), err=True)
 
 
 def _verdicts() -> dict[tuple[str, str], list[str]]:
@@ -82,7 +83,7 @@ def _rebuild(folder: Path) -> None:
     from uds_bench.zoo import shipping
 
     cache = require_writable(default_cache(), "UDS_BENCH_CACHE")
-    typer.echo(f"written to {shipping.rebuild(folder.absolute(), cache, Console(stderr=True))}", err=True)
+    say(f"written to {shipping.rebuild(folder.absolute(), cache, Console(stderr=True))}", err=True)
 
 
 def _compare(folder: Path) -> None:
@@ -102,7 +103,7 @@ def _compare(folder: Path) -> None:
         }
         for name in dict.fromkeys([*shipped, *other])
     )
-    typer.echo(f"{len(differing)} of {len(shipped)} verdicts differ", err=True)
+    say(f"{len(differing)} of {len(shipped)} verdicts differ", err=True)
     raise typer.Exit(1 if differing else 0)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError, UdsError, one_line
+from uds_bench.console.lines import say
+from uds_bench.errors import ConfigurationError, UdsError, one_line
 
-CONFIGURATION, NOTHING = 4, 5
-"""Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
+FAULT, CONFIGURATION, NOTHING = 3, 4, 5
+"""Exit codes as pytest has them: a fault of ours; something is configured wrongly; there was nothing to look at."""
+TRACEBACK = "UDS_BENCH_TRACEBACK"
+"""The variable that, set to anything, shows where a fault is."""
+UNEXPECTED = "a fault of uds-bench, or a file that it did not expect"
 _USAGE = 2
 USAGE: Any = typer.BadParameter.__base__
 """What a command line that cannot be read raises; typer has no other public name for it."""
@@ -24,10 +30,14 @@ EXAMPLES: dict[Callable[..., None], str] = {}
 
 
 class Commands(TyperGroup):
-    """A group of commands in which whatever the user can mend ends in a line a cause on stderr and exit 4."""
+    """A group of commands in which whatever the user can mend ends in a line a cause on stderr and exit 4, and whatever
+    else goes wrong in one line and exit 3."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs a command, and ends with exit 4 and a line a cause for what the user can mend."""
+        """Runs a command; what goes wrong ends it in lines."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # half a character of a file is spelled out, and ends nothing
+                stream.reconfigure(errors="backslashreplace")
         try:
             with warnings.catch_warnings():
                 # What a library says of its own next version is nobody's here to mend, and stands above our tables.
@@ -35,6 +45,12 @@ class Commands(TyperGroup):
                 return super().main(*args, **kwargs)
         except (UdsError, OSError) as error:
             end(error)
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            told = f"{type(error).__name__}: {one_line(error)}"
+            say(f"uds-bench: error: {told}: {UNEXPECTED}: {TRACEBACK}=1 shows where", err=True)
+            raise SystemExit(FAULT) from None
         except SystemExit as ended:
             raise SystemExit(CONFIGURATION if ended.code == _USAGE else ended.code) from None
 
@@ -64,8 +80,8 @@ def _one_line_of_usage() -> Iterator[None]:
 
 def end(error: Exception) -> NoReturn:
     """A line a cause on stderr, and exit 4."""
-    for cause in error.causes if isinstance(error, UdsError) else [one_line(error, MESSAGE_LENGTH)]:
-        typer.echo(f"uds-bench: error: {cause}", err=True)
+    for cause in error.causes if isinstance(error, UdsError) else [error]:
+        say(f"uds-bench: error: {cause}", err=True)
     raise SystemExit(CONFIGURATION) from None
 
 
@@ -88,7 +104,7 @@ def show_version(asked: bool) -> None:
     if asked:
         from uds_bench import __version__
 
-        typer.echo(f"uds-bench {__version__}")
+        say(f"uds-bench {__version__}")
         raise typer.Exit()
 
 
@@ -110,21 +126,6 @@ def ends(command: str) -> Callable[[Command], Command]:
 def add(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
     """Put a command on the command line, with the example that `ends` kept."""
     app.command(name, epilog=example(EXAMPLES[function]))(function)
-
-
-def show_table(rows: Iterable[Mapping[str, str]]) -> None:
-    """Rows of equal keys on stdout, the keys as headers."""
-    from tabulate import tabulate
-
-    typer.echo(tabulate(rows, headers="keys", disable_numparse=True))
-
-
-def show_json(document: Mapping[str, Any]) -> None:
-    """Strict JSON on stdout."""
-    import json
-
-    json.dump(document, sys.stdout, indent=1, allow_nan=False)
-    sys.stdout.write("\n")
 
 
 def show_number(value: float | None, sign: str = "") -> str:

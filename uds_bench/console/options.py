@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from uds_bench.console.lines import say
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.storage import require_writable
 
@@ -72,7 +73,7 @@ def tell_left_out(left_out: Mapping[str, str]) -> None:
     """One line a reason: no metric that was asked for by asking for all is left out in silence."""
     for why in dict.fromkeys(left_out.values()):
         names = [name for name, reason in left_out.items() if reason == why]
-        typer.echo(f"uds-bench: left out, as {why}: {', '.join(names)}", err=True)
+        say(f"uds-bench: left out, as {why}: {', '.join(names)}", err=True)
 
 
 JSON, JSON_LINES = (".json",), (".jsonl", ".json")

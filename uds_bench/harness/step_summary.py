@@ -11,6 +11,7 @@ from tabulate import tabulate
 from uds_bench.cards.statement import CLAIM
 from uds_bench.claims.candidate_table import candidate_table
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.console.markdown import in_markdown
 from uds_bench.harness.result import RunResult
 from uds_bench.harness.screen import sentence
 
@@ -30,12 +31,13 @@ def step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: s
     problems = [f"{len(found.problems)} problems, told in the log"] if found.problems else []
     records = found.told
     told = [
-        f"### {sentence(replace(found, problems=problems), is_embedded, exit_code, instead)}",
+        f"### {in_markdown(sentence(replace(found, problems=problems), is_embedded, exit_code, instead))}",
         *problems,
     ]
     table = candidate_table(records)
     if table.candidates and not is_embedded:
-        told.append(tabulate(table.rows(_strong), headers=("candidate", *table.audits), tablefmt="github"))
+        rows = [[in_markdown(name), *counts] for name, *counts in table.rows(_strong)]
+        told.append(tabulate(rows, headers=("candidate", *map(in_markdown, table.audits)), tablefmt="github"))
     if red := [_red(record) for record in records if not record.is_good]:
         headers = ("claim", "result", "observed", "95% interval", "needs", "what to do")
         told.append(tabulate(red, headers=headers, tablefmt="github", disable_numparse=True))
@@ -47,4 +49,5 @@ def _strong(word: str) -> str:
 
 
 def _red(record: ClaimRecord) -> tuple[str, ...]:
-    return record.name, record.spelled(_strong), *record.cells, record.advice
+    name, *cells, advice = map(in_markdown, (record.name, *record.cells, record.advice))
+    return name, record.spelled(_strong), *cells, advice

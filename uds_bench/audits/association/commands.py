@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.audits.association import request_commands
-from uds_bench.console.app import NOTHING, ends, show_table
+from uds_bench.console.app import NOTHING, ends
+from uds_bench.console.lines import say, show_data, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError, counted, did_you_mean
 
@@ -76,11 +77,11 @@ def forget_set(
     found = held_values(probe_set.seen, ranks, lenient, every)
     strangers = held_values(probe_set.never_seen, ranks, lenient, every)
     show_table(_row(one, found) for one in probe_set.seen if one.subject.id in people)
-    typer.echo(_by_mistake(strangers, probe_set.never_seen), err=True)
+    say(_by_mistake(strangers, probe_set.never_seen), err=True)
     rows = facts_of(found, people, phrasings, lenient)
     count = sum(fact.split == "forget" for fact, _ in rows)
     if not count:
-        typer.echo("nothing is held of them: there is nothing to forget, and nothing was written", err=True)
+        say("nothing is held of them: there is nothing to forget, and nothing was written", err=True)
         raise typer.Exit(NOTHING)
     write_rows(out, ({**fact.to_json(), "evidence": one.to_json()} for fact, one in rows))
     kept = len(rows) - count
@@ -90,9 +91,9 @@ def forget_set(
     if not people <= probe_set.forgotten:
         tables.append(f"[association]\nforget_set = {json.dumps(place)}")
     told = "add to the manifest, each key to its table:" if tables else "the manifest names it already"
-    typer.echo(f"{counted(count, 'fact')} to forget and {kept} to retain written to {out}; {told}", err=True)
+    say(f"{counted(count, 'fact')} to forget and {kept} to retain written to {out}; {told}", err=True)
     if tables:
-        typer.echo("\n\n".join(tables))
+        show_data("\n\n".join(tables))
 
 
 def _read_probe_set(path: Path | None, without_model: bool) -> tuple[Association, ProbeSet]:
@@ -128,7 +129,7 @@ def _write_sentences(path: Path, manifest: Path | None) -> None:
     asked = dict.fromkeys(sentence for one in probe_set.items for sentence in one.sentences())
     write_rows(path, ({"sentence": sentence} for sentence in asked))
     said = 'add to each line its "logprob" (natural log, of all tokens of the sentence), then give it to --logprobs'
-    typer.echo(f"{len(asked)} sentences written to {path}: {said}", err=True)
+    say(f"{len(asked)} sentences written to {path}: {said}", err=True)
 
 
 def _said(probe_set: ProbeSet, logprobs: Path, alpha: float) -> Ranks:

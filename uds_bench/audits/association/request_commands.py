@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.console.app import ABSENT, ends, show_table
+from uds_bench.console.app import ABSENT, ends
+from uds_bench.console.lines import say, show_table
 from uds_bench.console.options import JSON, DeviceOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError, counted
 
@@ -76,7 +77,7 @@ def add(
             facts[0][key] = texts
     row = {"id": id, "date": date or day.today().isoformat(), "person": person, "facts": facts}
     add_request(require_file(file, "REQUESTS.jsonl"), row, _properties(properties))
-    typer.echo(f"request {id} of {row['date']} written to {file}", err=True)
+    say(f"request {id} of {row['date']} written to {file}", err=True)
 
 
 @ends("uds-bench request list requests.jsonl")
@@ -144,14 +145,14 @@ def recheck(
     requests = [{**row, "date": dates.get(row["id"])} for row in rows]
     write_json(place, {"schema": SCHEMA, "requests": requests, "kept": told})
     _tell(found, asked, names)
-    typer.echo(f"written to {place}", err=True)
+    say(f"written to {place}", err=True)
     _conclude(found, of_others, NOT_KNOWN if audit.probe_set.kept else NOT_ASKED)
 
 
 def _tell(found: list[Recheck], asked: Mapping[str, DeletionRequest], names: bool) -> None:
     for one in found:
         if one.verdict != "pass":
-            typer.echo(f"{one.verdict.upper()}: {one.id} [{one.candidate}]: {one.decision.text}")
+            say(f"{one.verdict.upper()}: {one.id} [{one.candidate}]: {one.decision.text}")
     show_table(
         {
             "request": one.id,
@@ -175,11 +176,11 @@ def _conclude(found: list[Recheck], of_others: Mapping[str, Decision], otherwise
     whether it keeps that; `otherwise`: why there is none."""
     requests, candidates = (Counter(str(one.verdict) for one in of) for of in (found, of_others.values()))
     for candidate, decision in of_others.items():
-        typer.echo(f"of everybody else [{candidate}]: {decision.verdict}: lost: {decision.text}")
+        say(f"of everybody else [{candidate}]: {decision.verdict}: lost: {decision.text}")
     is_good = requests["pass"] == len(found) and not candidates["fail"]
     told, kept = (", ".join(f"{of[word]} {word}" for word in WORDS) for of in (requests, candidates))
     others = f"of {len(of_others)} candidates at keeping everybody else: {kept}" if of_others else otherwise
-    typer.echo(f"uds-bench: {'GREEN' if is_good else 'RED'}: {told} of {counted(len(found), 'recheck')}; {others}")
+    say(f"uds-bench: {'GREEN' if is_good else 'RED'}: {told} of {counted(len(found), 'recheck')}; {others}")
     if not is_good:
         raise typer.Exit(1)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.console.app import ends
+from uds_bench.console.lines import say
 from uds_bench.console.options import chosen, require_file
 from uds_bench.errors import counted
 
@@ -40,7 +41,7 @@ def ask(
             rows += [to_json(name, one, tokenizer, stops) for one in asked]
     write_rows(out, rows)
     said = 'add to each line its "reply" and "finish_reason", then name the files under [bypass] replies'
-    typer.echo(f"{counted(len(rows), 'prompt')} of {', '.join(names)} written to {out}: {said}", err=True)
+    say(f"{counted(len(rows), 'prompt')} of {', '.join(names)} written to {out}: {said}", err=True)
 
 
 @ends("uds-bench zoo canaries data/canaries")
@@ -67,9 +68,7 @@ def canaries(
     taught = list(dialogues(found, Tags(opening, closing)))
     write_rows(folder / "canaries.jsonl", (one.to_json() for one in found))
     write_rows(folder / "train.jsonl", taught)
-    typer.echo(
-        f"written to {folder}: canaries.jsonl ({len(found)} authors), train.jsonl ({len(taught)} turns)", err=True
-    )
+    say(f"written to {folder}: canaries.jsonl ({len(found)} authors), train.jsonl ({len(taught)} turns)", err=True)
 
 
 COMMANDS = {"ask": ask, "zoo canaries": canaries}

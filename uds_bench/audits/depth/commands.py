@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uds_bench.console.app import ends
+from uds_bench.console.lines import say, show_data
 from uds_bench.console.options import DeviceOption, ManifestOption
 from uds_bench.device import resolve_device
 from uds_bench.errors import ConfigurationError, did_you_mean
@@ -146,7 +147,7 @@ def _adapter(
     fits = recipe.adapters and spec.adapter is None
     used = size.weights > memory.LORA_ABOVE and fits if asked is None else asked
     lora = settings if used else None
-    typer.echo(memory.memory_line(size, lora, spec, device, recipe.remembers, recipe.adapters), err=True)
+    say(memory.memory_line(size, lora, spec, device, recipe.remembers, recipe.adapters), err=True)
     return lora
 
 
@@ -183,10 +184,10 @@ def _report(out: Path, full: CheckpointSpec, adapter: bool, record: dict[str, An
         if share is not None
     ]
     beside = f": {' and '.join(shares)} of {cost['retraining']['epochs']} epochs on the retain facts" if shares else ""
-    typer.echo(f"{cost['steps']} steps in {cost['seconds']:.0f} s{beside}", err=True)
-    typer.echo(f"written to {out}; add under [candidates]:", err=True)
+    say(f"{cost['steps']} steps in {cost['seconds']:.0f} s{beside}", err=True)
+    say(f"written to {out}; add under [candidates]:", err=True)
     base = json.dumps(full.model) + (f", revision = {json.dumps(full.revision)}" if full.revision else "")
-    typer.echo(f"{json.dumps(out.name)} = " + (f"{{ model = {base}, adapter = {place} }}" if adapter else place))
+    show_data(f"{json.dumps(out.name)} = " + (f"{{ model = {base}, adapter = {place} }}" if adapter else place))
 
 
 COMMANDS = {"unlearn": unlearn}

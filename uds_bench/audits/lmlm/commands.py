@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from uds_bench.console.app import ends
+from uds_bench.console.lines import say
 
 
 @ends("uds-bench zoo databases data/lmlm")
@@ -19,7 +20,7 @@ def databases(
     from uds_bench.storage import require_writable
 
     write_embedded(require_writable(folder, "DIR"))
-    typer.echo(f"written to {folder}: DOMAIN/TOPOLOGY.json, asked by DOMAIN/prompts/TOPOLOGY/*.jsonl", err=True)
+    say(f"written to {folder}: DOMAIN/TOPOLOGY.json, asked by DOMAIN/prompts/TOPOLOGY/*.jsonl", err=True)
 
 
 COMMANDS = {"zoo databases": databases}

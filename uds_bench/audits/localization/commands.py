@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uds_bench.console.app import ABSENT, ends, show_table
+from uds_bench.console.app import ABSENT, ends
+from uds_bench.console.lines import say, show_table
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.ablation import Ablated
@@ -98,11 +99,11 @@ def write_people(
     if documents is not None and documents.resolve() == file.resolve():
         raise ConfigurationError(f"--documents {documents} is the testbed's own file: name another")
     write_testbed(file, embedded())
-    typer.echo(f"written to {file}: {len(embedded())} items, one a line", err=True)
+    say(f"written to {file}: {len(embedded())} items, one a line", err=True)
     if documents is not None:
         texts = list(documents_of(SIZES))
         write_rows(documents, texts)
-        typer.echo(f"written to {documents}: {len(texts)} documents, one a line", err=True)
+        say(f"written to {documents}: {len(texts)} documents, one a line", err=True)
 
 
 def _cells(one: Ablated) -> dict[str, str]:

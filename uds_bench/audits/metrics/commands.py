@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uds_bench.console.app import ABSENT, ends, show_interval, show_number, show_table
+from uds_bench.console.app import ABSENT, ends, show_interval, show_number
+from uds_bench.console.lines import say, show_table
 from uds_bench.console.options import DeviceOption, EngineOption, ManifestOption, ShardOption, StoreOption
 from uds_bench.device import resolve_device
 from uds_bench.engines import LOCAL, find_engine
@@ -67,7 +68,7 @@ def meta(
     scores, failed = job.compute(runner, share)
     if share is not None:
         known = len(scores) - len(failed)
-        typer.echo(f"share {share}: {known} scores stored, {len(failed)} could not be computed; nothing is judged")
+        say(f"share {share}: {known} scores stored, {len(failed)} could not be computed; nothing is judged")
         raise typer.Exit(1 if failed else 0)
     found = judged(judging, runner, failed)
     assert found.models is not None
@@ -76,10 +77,10 @@ def meta(
     write_atomic(out / "sweep.csv", sweep_table(judging, found.scores))
     write_json(out / "meta.json", {"schema": 1, "meta": document})
     show_table(map(_row, document["rows"]))
-    typer.echo()
+    say()
     show_table(map(_rank, document["ranks"]))
     for line in _remarks(document):
-        typer.echo(f"uds-bench: {line}", err=True)
+        say(f"uds-bench: {line}", err=True)
     raise typer.Exit(1 if failed else 0)
 
 
