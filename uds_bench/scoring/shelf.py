@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from uds_bench.storage import StorePlace
 
+MOST_STORED = 256 << 20
+"""Bytes of a file that is read of a store; a score of 100,000 facts has a fifth of it."""
+
 
 @dataclass(frozen=True)
 class Found:
