@@ -1,4 +1,4 @@
-"""A store folder that others write to, and documents that name its files: nothing outside it is read, no reader waits."""
+"""A store folder that others write to, and documents that name its files: nothing outside is read, nobody waits."""
 
 from __future__ import annotations
 
