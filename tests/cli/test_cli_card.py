@@ -13,6 +13,7 @@ from commands import Command, Refused
 from made_reports import claim, run_of
 
 from uds_bench.cards.card import cards
+from uds_bench.checkpoints import digests, reading
 from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
@@ -171,7 +172,7 @@ def test_what_is_decided_anew_reads_no_cache_of_the_user(
     before = {path for path in private_cache.rglob("*") if path.is_file()}
     command("verify", card, judged, "--store", scored / "store", "--again")
     assert {path for path in private_cache.rglob("*") if path.is_file()} == before
-    assert list((scored / "store" / "cache" / "digests").glob("*.json"))
+    assert not list((scored / "store" / "cache").glob("digests/*")), "nor are digests kept for a later one"
 
 
 @pytest.mark.parametrize("device", ["-pthis", "-c/evil.ini", "cuda:x", "cpu\n", "auto", "", None])
@@ -227,6 +228,20 @@ def test_a_pass_or_a_score_of_no_files_is_told(command: Command, card: Path, jud
 def test_a_score_that_was_measured_on_no_device_is_told(command: Command, card: Path, judged: Path) -> None:
     edited(judged, lambda report: [one["provenance"].update(device=["cpu"]) for one in report["scores"]])
     assert "npo: uds was measured on no device" in command("verify", card, judged, exit=1).stdout
+
+
+def test_a_card_and_whether_it_holds_go_by_no_digest_that_was_kept(
+    command: Command, judged: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights can change while the times of their file do not; and they are read once."""
+    monkeypatch.setattr(digests, "remembered", None)
+    opened: list[Path] = []
+    own = reading._read
+    monkeypatch.setattr(reading, "_read", lambda path: opened.append(path) or own(path))
+    command("card", judged, "--out", judged.parent / "cards")
+    card = judged.parent / "cards" / "npo" / "card.json"
+    assert command("verify", card, judged, "--store", scored / "store").stdout == "holds: npo, FAILED\n"
+    assert sorted(opened) == sorted(2 * sorted(dict.fromkeys(opened)))
 
 
 @pytest.mark.parametrize("name", ["card.md", "cyclonedx.json", "every_eval_ever.json"])

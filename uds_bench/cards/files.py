@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uds_bench.checkpoints.reading import read_anew, read_digest
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.claims.suite_claims import is_gate_claim
 from uds_bench.device import is_device
 from uds_bench.errors import CheckpointError, ConfigurationError
-from uds_bench.storage import default_cache, file_digest
+from uds_bench.storage import default_cache
 from uds_bench.verdicts import Verdict
 
 MAY_BE_WEIGHTS = (
@@ -53,6 +54,7 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
     return manifest
 
 
+@read_anew()
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
     """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of, also in folders that are not hidden.
     Weights that lie beside those that were judged, or a training's state, are not: of them nothing is shown.
@@ -62,6 +64,7 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
     """
     from uds_bench.checkpoints import digest
 
+    # One reading of a file says what it is and whether it was judged: it may change between two.
     specs = _specs(card.candidate, manifest)
     known = {digest(spec, run.environment["device"]) for spec in specs.values()}
     for claim in card.claims:
@@ -76,7 +79,7 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
                 f"{card.candidate}: its files have changed since {claim.name} was decided: run `pytest suites/` again"
             )
     return {
-        f"{name}/{file.relative_to(folder)}": file_digest(file)
+        f"{name}/{file.relative_to(folder)}": read_digest(file)
         for name, spec in specs.items()
         for folder in _folders(spec)
         for file in _files(folder)

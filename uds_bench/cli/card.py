@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uds_bench.checkpoints.reading import read_anew
 from uds_bench.cli.documents import read_run
 from uds_bench.cli.inputs import changed_inputs
 from uds_bench.console.options import StoreOption
@@ -27,6 +28,7 @@ VERIFY_EXAMPLE = "uds-bench verify cards/npo/card.json run.json"
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")]
 
 
+@read_anew()
 def card(
     run: RunArgument,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the cards, one folder a candidate.")],
@@ -81,6 +83,7 @@ def card(
     raise typer.Exit(1 if missing else 0)
 
 
+@read_anew()
 def verify(
     card: Annotated[Path, typer.Argument(metavar="CARD.json", help="What `uds-bench card` wrote.")],
     run: RunArgument,
