@@ -129,6 +129,10 @@ class Bucket:
         """See `Shelf`, and `BucketLeases`."""
         return self._leases.hold(f"leases/{key}")
 
+    def lease_at(self, key: str) -> str:
+        """See `Shelf`."""
+        return f"{self.url}/leases/{key}"
+
     def require(self, option: str) -> None:
         """See `Shelf`."""
         try:

@@ -60,13 +60,22 @@ class Folder:
         The system frees what a killed process held. On a network folder it holds between machines where the mount
         passes `flock` on; elsewhere two of them may compute the same, and either writes it whole.
         """
-        lock = FileLock(self._path(f"leases/{key}.lock"))
-        with suppress(Timeout), self._writing():
-            lock.acquire(blocking=False)
+        with self._writing():
+            path = self._path(f"leases/{key}.lock")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Whoever may read a file may lock it: none but those who may score, who may write to its folder.
+            shared = path.parent.stat().st_mode
+            lock = FileLock(path, mode=0o600 | 0o060 * bool(shared & 0o020) | 0o006 * bool(shared & 0o002))
+            with suppress(Timeout):
+                lock.acquire(blocking=False)
         try:
             yield lock.is_locked
         finally:
             lock.release()
+
+    def lease_at(self, key: str) -> str:
+        """See `Shelf`."""
+        return str(self._path(f"leases/{key}.lock"))
 
     def require(self, option: str) -> None:
         """See `Shelf`."""
@@ -85,8 +94,6 @@ class Folder:
     def _writing(self) -> Iterator[None]:
         try:
             yield
-        except Timeout:
-            raise
         except OSError as error:
             raise UdsError(
                 f"{self.folder} cannot be written ({error.strerror or error}): make room there, or mend its "

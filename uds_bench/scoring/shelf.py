@@ -45,6 +45,9 @@ class Shelf(Protocol):
     def lease(self, key: str) -> AbstractContextManager[bool]:
         """Whether this process alone scores what `key` names while the block lasts; False where another one does."""
 
+    def lease_at(self, key: str) -> str:
+        """Where the lease of a key lies, for who waits for it."""
+
     def require(self, option: str) -> None:
         """Raises ConfigurationError, naming the option, where the place cannot be read, or holds nothing and takes
         nothing."""
