@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from uds_bench.errors import ConfigurationError
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 BATCH_SIZE = "UDS_BENCH_BATCH_SIZE"
 """Environment variable of who chooses it, as the processes that score have the environment of the one above them."""
+_DEVICE = re.compile(r"cpu|cuda(:[0-9]+)?")
 
 
 def cores() -> int:
@@ -27,13 +29,23 @@ def cores() -> int:
     return len(usable(0)) if usable is not None else os.cpu_count() or 1
 
 
+def is_device(word: object) -> bool:
+    """Whether a word names where models run: a document may hold any.
+
+    Example:
+        >>> is_device("cuda:1"), is_device("auto"), is_device("-pno:uds")
+        (True, False, False)
+    """
+    return isinstance(word, str) and _DEVICE.fullmatch(word) is not None
+
+
 def resolve_device(value: str, option: str = "--uds-device", here: bool = True) -> str:
     """`cpu` or `cuda`; of `cuda:1` this process, and those that it starts, see that GPU alone from here on.
 
     `here`: models run on this machine. Raises ConfigurationError for another word, and for CUDA where there is none.
     """
     word, _, number = value.partition(":")
-    if value not in ("auto", "cpu", "cuda") and not (word == "cuda" and number.isascii() and number.isdigit()):
+    if value != "auto" and not is_device(value):
         raise ConfigurationError(f"{option}: {value!r} is not a device: choose auto, cpu or cuda, or one GPU as cuda:1")
     if value == "cpu" or (value == "cuda" and not here):
         return value

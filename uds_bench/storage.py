@@ -9,13 +9,15 @@ import mmap
 import os
 import re
 import secrets
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Any
+from stat import S_ISREG
+from typing import Any, BinaryIO
 
 from platformdirs import user_cache_dir
 
@@ -31,6 +33,7 @@ MOST_DIGITS, NEAR = 300, 40
 """Digits of a whole number that a float holds; characters that say where something stands."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(r"\.[0-9a-f]{16}")
+_KEY = re.compile(r"[0-9a-f]{64}")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -115,6 +118,22 @@ def _fraction(digits: str) -> float:
     return value
 
 
+def read_regular(path: Path, most: int = sys.maxsize) -> bytes | None:
+    """The content of a plain file; None of a pipe, a device, and more than `most` bytes. Raises OSError as `open`."""
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        return file.read(size) if _is_regular(file) and size <= most else None
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Opened without waiting: a pipe that somebody put in a file's place has no writer."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def _is_regular(file: BinaryIO) -> bool:
+    return S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
 def write_json(path: Path, document: Mapping[str, Any], indent: int | None = 1) -> None:
     """Write strict JSON, whole or not at all. Raises ValueError for a number that it has no word for."""
     separators = None if indent else (",", ":")
@@ -191,9 +210,10 @@ def write_sealed(path: Path, payload: bytes) -> None:
 def read_sealed(path: Path) -> bytes | None:
     """The payload, or None where the file is missing, cut short or altered (said in a warning: it is made anew)."""
     try:
-        payload = unsealed(path.read_bytes())
+        content = read_regular(path)
     except FileNotFoundError:
         return None
+    payload = None if content is None else unsealed(content)
     if payload is None:
         _warn_altered(path)
     return payload
@@ -202,7 +222,9 @@ def read_sealed(path: Path) -> bytes | None:
 def map_sealed(path: Path) -> memoryview | None:
     """The same of a file that is checked and then mapped: what is read of it later takes no memory of its own."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
+            if not _is_regular(file):
+                raise ValueError("is no plain file")
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -234,3 +256,13 @@ def canonical(value: Any) -> bytes:
 def content_key(value: Any) -> str:
     """SHA-256 (hex) of a JSON value: the address of what was computed from it."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def is_content_key(value: object) -> bool:
+    """Whether a value has the shape of what `content_key` gives: a document may name anything.
+
+    Example:
+        >>> is_content_key(content_key({})), is_content_key("../forged")
+        (True, False)
+    """
+    return isinstance(value, str) and _KEY.fullmatch(value) is not None

@@ -81,3 +81,9 @@ def test_what_comes_out_otherwise_is_missing_or_is_no_claim_is_a_line() -> None:
 def test_only_the_files_that_decided_are_run_again() -> None:
     rows = [replace(HONEST, node="../a/suites/test_depth.py::test_score[npo]"), claim("ours.unsaid", node="mine.py::x")]
     assert files_of(rows) == ["test_depth.py"]
+
+
+@pytest.mark.parametrize("node", ["x/..::t", "x/::t", "", "..", "evil/conftest.py::t", "-c e.ini::t", "/x.py::t"])
+def test_no_file_is_run_again_that_is_none_of_the_suites(node: str) -> None:
+    """A report could name the folder above, whose every test was run, or a file beside the suites."""
+    assert files_of([replace(HONEST, node=node)]) == []

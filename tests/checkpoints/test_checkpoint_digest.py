@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 from hypothesis import given
@@ -17,7 +18,9 @@ from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, digest, digests, load
 from uds_bench.checkpoints.digests import tensor_digest
+from uds_bench.checkpoints.reading import ANEW, read_anew, read_digest, reading
 from uds_bench.errors import CheckpointError
+from uds_bench.storage import file_digest
 
 
 def one_weight(folder: Path) -> None:
@@ -188,6 +191,58 @@ def test_a_young_file_is_always_read(tmp_path: Path) -> None:
     read()
     read()
     assert len(calls) == 2
+
+
+def test_what_was_kept_of_a_file_counts_neither_anew_nor_in_processes_that_read_anew(
+    settled: None, llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has mapped a file changes it without a change of its times."""
+    spec = CheckpointSpec(str(llama))
+    true = digest(spec)
+    for kept in digests._seen.values():
+        kept.update(dict.fromkeys(kept, "0" * 64))
+    assert digest(spec) != true
+    with read_anew():
+        assert digest(spec) == true
+    monkeypatch.setattr(digests, "_seen", {})
+    monkeypatch.setattr(digests, "_read", lambda place: pytest.fail("what another process kept is read"))
+    monkeypatch.setattr(digests, "write_atomic", lambda place, content: pytest.fail("it is kept for another process"))
+    monkeypatch.setenv(ANEW, "1")
+    assert digest(spec) == true
+
+
+def test_one_reading_gives_the_digests_of_a_file_and_of_its_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    kept = {str(kind): torch.ones(3, 4).to(kind) for kind in dict.fromkeys(safetensors.torch._TYPES.values())}
+    save_file(kept | {"empty": torch.zeros(0, 3), "number": torch.tensor(7.0)}, path, metadata={"format": "pt"})
+    assert reading(path) is None
+    with read_anew():
+        found = reading(path)
+        assert found is not None
+        assert found.tensors == digests._tensor_digests(path)
+        assert found.file == read_digest(path) == file_digest(path)
+        path.write_bytes(b"")
+        assert (reading(path), read_digest(path)) == (found, found.file), "it is read once"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content[:-1],
+        lambda content: content + b"x",
+        lambda content: b"\xff" * 8 + content[8:],
+        lambda content: content.replace(b'"F32"', b'"F31"'),
+        lambda content: content.replace(b"[0,", b"[1,"),
+        lambda content: content.replace(b'"dtype"', b'"type_"'),
+        lambda content: b"",
+    ],
+)
+def test_a_file_that_is_damaged_once_it_was_opened_is_a_line(spoil: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.ones(3), "b": torch.ones(2)}, path)
+    path.write_bytes(spoil(path.read_bytes()))
+    with read_anew(), pytest.raises(CheckpointError, match="not a readable safetensors file"):
+        reading(path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"x": 1}', '{"x": "short"}'])

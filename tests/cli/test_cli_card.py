@@ -13,9 +13,12 @@ from commands import Command, Refused
 from made_reports import claim, run_of
 
 from uds_bench.cards.card import cards
+from uds_bench.checkpoints import digests, reading
 from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import ClaimRecord
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
+from uds_bench.trials import check
 
 
 @pytest.fixture
@@ -169,7 +172,76 @@ def test_what_is_decided_anew_reads_no_cache_of_the_user(
     before = {path for path in private_cache.rglob("*") if path.is_file()}
     command("verify", card, judged, "--store", scored / "store", "--again")
     assert {path for path in private_cache.rglob("*") if path.is_file()} == before
-    assert list((scored / "store" / "cache" / "digests").glob("*.json"))
+    assert not list((scored / "store" / "cache").glob("digests/*")), "nor are digests kept for a later one"
+
+
+@pytest.mark.parametrize("device", ["-pthis", "-c/evil.ini", "cuda:x", "cpu\n", "auto", "", None])
+def test_a_run_on_no_device_is_decided_by_no_other_command(
+    command: Command, refused: Refused, card: Path, judged: Path, device: str | None
+) -> None:
+    """Its word was one of the command that decides anew."""
+
+    def put(report: Any) -> None:
+        report["environment"].pop("device")
+        report["environment"] |= {} if device is None else {"device": device}
+
+    edited(judged, put)
+    told = f"environment.device: {str(device)!r} is no device"
+    assert told in command("verify", card, judged, "--again", exit=1).stdout
+    assert told in refused("card", judged, "--out", judged.parent / "again")
+
+
+def test_what_is_decided_anew_is_told_nothing_but_values_of_our_options(
+    command: Command, card: Path, judged: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def seen(*options: Any) -> Any:
+        given.extend(options)
+        raise ConfigurationError("enough")
+
+    monkeypatch.setattr(check, "judged", seen)
+    assert "enough" in command("verify", card, judged, "--store", scored / "store", "--again", exit=1).stdout
+    assert [option.partition("=")[0] for option in given[0]] == ["--uds-manifest", "--uds-device", "--uds-store"]
+    assert given[-1] == ["test_depth.py"]
+    given.clear()
+    edited(judged, lambda report: [one.update(node="x/..::t") for one in report["claims"]])
+    told = command("verify", card, judged, "--store", scored / "store", "--again", exit=1).stdout
+    assert "no claim of the run is of a file of `suites/`" in told
+    assert given == []
+
+
+def test_a_pass_or_a_score_of_no_files_is_told(command: Command, card: Path, judged: Path) -> None:
+    def cut(report: Any) -> None:
+        (one,) = (one for one in report["claims"] if one["name"] == "depth.spared[npo]")
+        one.update(verdict="pass", cause=None)
+        one["provenance"].pop("checkpoint")
+        (score,) = (one for one in report["scores"] if (one["checkpoint"], one["metric"]) == ("npo", "uds"))
+        report["scores"].append({**score, "attack": "nf4", "provenance": {"device": "cpu"}})
+
+    edited(judged, cut)
+    told = command("verify", card, judged, exit=1).stdout
+    assert "depth.spared[npo]: passes and has no provenance.checkpoint" in told
+    assert "npo: its files have changed since the run" in told
+
+
+def test_a_score_that_was_measured_on_no_device_is_told(command: Command, card: Path, judged: Path) -> None:
+    edited(judged, lambda report: [one["provenance"].update(device=["cpu"]) for one in report["scores"]])
+    assert "npo: uds was measured on no device" in command("verify", card, judged, exit=1).stdout
+
+
+def test_a_card_and_whether_it_holds_go_by_no_digest_that_was_kept(
+    command: Command, judged: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights can change while the times of their file do not; and they are read once."""
+    monkeypatch.setattr(digests, "remembered", None)
+    opened: list[Path] = []
+    own = reading._read
+    monkeypatch.setattr(reading, "_read", lambda path: opened.append(path) or own(path))
+    command("card", judged, "--out", judged.parent / "cards")
+    card = judged.parent / "cards" / "npo" / "card.json"
+    assert command("verify", card, judged, "--store", scored / "store").stdout == "holds: npo, FAILED\n"
+    assert sorted(opened) == sorted(2 * sorted(dict.fromkeys(opened)))
 
 
 @pytest.mark.parametrize("name", ["card.md", "cyclonedx.json", "every_eval_ever.json"])

@@ -12,9 +12,11 @@ from jsonschema import Draft202012Validator, ValidationError
 from made_reports import claim, report_of, run_of
 
 from uds_bench import extras
+from uds_bench.claims import fact_rows
 from uds_bench.claims.fact_rows import with_rows, write_run
 from uds_bench.cli.documents import read_run
 from uds_bench.errors import ConfigurationError, ExtraError
+from uds_bench.storage import file_digest
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGE, SCHEMA = REFERENCE / "commands.md", REFERENCE / "run_report.schema.json"
@@ -116,6 +118,8 @@ def test_a_table_of_another_run_is_refused_in_a_line(written: Path) -> None:
         (renamed(values, file="../../etc/passwd"), "passwd: is not there, and run.json needs it: copy both files"),
         (renamed(values, sha256="0"), "run.parquet: is of another run than run.json"),
         (values | {"table": "x"}, "run.json: names its table without file and sha256"),
+        (renamed(values, file="."), "run.json: names its table without a file's name"),
+        (renamed(values, file="a\0"), "is not there"),
         (values | {"scores": values["scores"][:1]}, "run.parquet: holds no rows of run.json"),
     ]
     for changed, told in cases:
@@ -126,6 +130,47 @@ def test_a_table_of_another_run_is_refused_in_a_line(written: Path) -> None:
     altered(place)
     with pytest.raises(ConfigurationError, match="another run"):
         read_run(written)
+
+
+def bombed(columns: dict[str, Any], written: Path) -> dict[str, Any]:
+    """The JSON of a run beside another table, which it names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = written.with_suffix(".parquet")
+    pq.write_table(pa.table(columns), place)
+    return renamed(json.loads(written.read_text()), sha256=file_digest(place))
+
+
+@pytest.mark.parametrize("told", [1, None, "4", 100_000])
+def test_a_table_of_more_rows_than_are_told_or_may_be_is_not_read(
+    told: Any, written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 2 MB may hold 40 million rows."""
+    values = renamed(bombed({"score": [0] * 100_000}, written), rows=told)
+    monkeypatch.setattr(fact_rows, "MOST_ROWS", 99_999)
+    monkeypatch.setattr(fact_rows, "_values", lambda column: pytest.fail("a column is read"))
+    with pytest.raises(ConfigurationError, match=r"run.parquet: holds no rows of run.json \(100,000 rows"):
+        with_rows(values, written)
+
+
+def test_a_table_that_unpacks_to_more_than_may_be_is_not_read(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = json.loads(written.read_text())
+    monkeypatch.setattr(fact_rows, "MOST_BYTES", 60)
+    with pytest.raises(ConfigurationError, match="at most 10,000,000, 60"):
+        with_rows(values, written)
+    monkeypatch.setattr(fact_rows, "MOST_BYTES", 1 << 20)
+    shared = {"score": [0] * 9, "id": ["a"] * 9, "detail": ['"' + "x" * (1 << 18) + '"'] * 9}
+    shared |= {key: ["{}"] * 9 for key in fact_rows.NAMES if key not in (*shared, "label", "value")}
+    numbers: dict[str, Any] = {"label": [1] * 9, "value": [0.5] * 9}
+    with pytest.raises(ConfigurationError, match="its details have more than 1,048,576 characters"):
+        with_rows(renamed(bombed(shared | numbers, written), rows=9), written)
+
+
+@pytest.mark.parametrize("column", [[[1] * 9] * 4, [b"x"] * 4, [{"a": 1}] * 4])
+def test_a_table_of_other_columns_is_not_read(column: Any, written: Path) -> None:
+    with pytest.raises(ConfigurationError, match="columns of other kinds"):
+        with_rows(bombed({"score": [0] * 4, "detail": column}, written), written)
 
 
 def test_a_report_of_an_earlier_version_is_read(tmp_path: Path) -> None:

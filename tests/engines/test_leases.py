@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +12,9 @@ from pathlib import Path
 import made_cells as made
 import pytest
 from made_cells import holder, started, stored, wait_until
+
+from uds_bench.scoring import engine
+from uds_bench.scoring.store import Store
 
 
 def test_what_another_one_scores_is_passed_over_and_scored_here_if_it_dies(tmp_path: Path) -> None:
@@ -25,6 +30,38 @@ def test_what_another_one_scores_is_passed_over_and_scored_here_if_it_dies(tmp_p
     scoring.join(60)
     assert all(isinstance(value, float) for value in found.values())
     assert made.times(tmp_path) == dict.fromkeys(made.names_of(5), 1)
+
+
+def test_a_wait_for_what_another_one_holds_is_told_once_with_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever may read the file may lock it, and scores nothing: nobody saw why a run went on for ever."""
+    monkeypatch.setattr(engine, "PATIENCE", 0.2)
+    monkeypatch.setattr(engine, "WAIT", 0.05)
+    runner = made.made_runner(tmp_path, made.names_of(3))
+    held = {name: runner.group_key(made.ScoreRequest(name)) for name in ("c00000", "c00001")}
+    with runner.store.lease(held["c00000"]):
+        pass
+    locks = [tmp_path / "store" / "leases" / f"{key}.lock" for key in held.values()]
+    with locks[0].open("rb") as read_only, made.made_runner(tmp_path, []).store.lease(held["c00001"]):
+        fcntl.flock(read_only, fcntl.LOCK_EX)
+        scoring = threading.Thread(target=made.score_all, args=(runner,))
+        scoring.start()
+        wait_until(lambda: stored(tmp_path) == 1)
+        time.sleep(1)
+    scoring.join(60)
+    assert stored(tmp_path) == 3
+    told = f"uds-bench: c00000 is another process's, which holds {locks[0]}: waiting for it"
+    assert capsys.readouterr().err.splitlines() == [told]
+
+
+@pytest.mark.parametrize(("folder", "lock"), [(0o755, 0o600), (0o2775, 0o660), (0o777, 0o666), (0o750, 0o600)])
+def test_a_lease_is_open_to_those_who_may_score_and_to_no_reader(folder: int, lock: int, tmp_path: Path) -> None:
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "leases").chmod(folder)
+    with Store(tmp_path).lease("a") as is_ours:
+        assert is_ours
+    assert stat.S_IMODE((tmp_path / "leases" / "a.lock").stat().st_mode) == lock
 
 
 def test_what_another_one_stored_meanwhile_is_read(tmp_path: Path) -> None:

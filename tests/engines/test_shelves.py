@@ -13,7 +13,7 @@ import made_cells as made
 import pytest
 from made_cells import CELL, SCORE, holder, wait_until
 
-from uds_bench.scoring import bucket_leases, workers
+from uds_bench.scoring import bucket, bucket_leases, folder, workers
 from uds_bench.scoring.store import Store
 from uds_bench.storage import CELLS, StorePlace
 
@@ -83,6 +83,16 @@ def test_a_cell_that_is_cut_or_altered_is_told_and_made_anew(
         assert Store(place).read(CELL) is None
     assert store.write(CELL, SCORE) == SCORE
     assert Store(place).read(CELL) == SCORE
+
+
+def test_a_file_that_is_larger_than_any_score_is_told_and_made_anew(
+    place: StorePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(place).write(CELL, SCORE)
+    for module in (folder, bucket):
+        monkeypatch.setattr(module, "MOST_STORED", 100)
+    with pytest.warns(UserWarning, match="is cut short or altered: it is ignored and made anew"):
+        assert Store(place).read(CELL) is None
 
 
 def test_what_is_made_is_made_once_and_anew_where_it_was_altered(place: StorePlace) -> None:

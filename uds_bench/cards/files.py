@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uds_bench.checkpoints.reading import read_anew, read_digest
 from uds_bench.checkpoints.weights import weight_files
+from uds_bench.claims.suite_claims import is_gate_claim
+from uds_bench.device import is_device
 from uds_bench.errors import CheckpointError, ConfigurationError
-from uds_bench.storage import default_cache, file_digest
+from uds_bench.storage import default_cache
+from uds_bench.verdicts import Verdict
 
 MAY_BE_WEIGHTS = (
     ".safetensors",
@@ -31,7 +35,8 @@ if TYPE_CHECKING:
 
 
 def judged_manifest(run: RunReport, place: str) -> Manifest:
-    """The manifest of a run. Raises ConfigurationError where it says something else by now; `place` is the report's."""
+    """The manifest of a run. Raises ConfigurationError where it says something else by now, and for a run on no device;
+    `place` is the report's."""
     from uds_bench.audits.manifests import load_manifest
 
     if not run.salt:
@@ -43,30 +48,40 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
         raise ConfigurationError(
             f"{place}: its manifest {path} is not there: put it back, a card is of a user's models"
         )
+    if not is_device(device := run.environment.get("device")):
+        raise ConfigurationError(f"{place}: environment.device: {str(device)[:40]!r} is no device: write it again")
     manifest = load_manifest(path)
     if manifest.digest != run.manifest.digest:
         raise ConfigurationError(f"{path}: has changed since the run: run `pytest suites/` again")
     return manifest
 
 
+@read_anew()
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
     """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of, also in folders that are not hidden.
     Weights that lie beside those that were judged, or a training's state, are not: of them nothing is shown.
 
-    Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged.
+    Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged, and where a
+    pass does not say which those were.
     """
     from uds_bench.checkpoints import digest
 
+    # One reading of a file says what it is and whether it was judged: it may change between two.
     specs = _specs(card.candidate, manifest)
     known = {digest(spec, run.environment["device"]) for spec in specs.values()}
     for claim in card.claims:
         judged = claim.provenance.get("checkpoint")
+        if judged is None and claim.verdict is Verdict.PASS and is_gate_claim(claim.id):
+            raise CheckpointError(
+                f"{claim.name}: passes and has no provenance.checkpoint, which says of what files it is: run "
+                "`pytest suites/` again"
+            )
         if judged is not None and str(judged) not in known:
             raise CheckpointError(
                 f"{card.candidate}: its files have changed since {claim.name} was decided: run `pytest suites/` again"
             )
     return {
-        f"{name}/{file.relative_to(folder)}": file_digest(file)
+        f"{name}/{file.relative_to(folder)}": read_digest(file)
         for name, spec in specs.items()
         for folder in _folders(spec)
         for file in _files(folder)

@@ -9,6 +9,7 @@ from uds_bench.audits import registry
 from uds_bench.claims.default_run import alike, entry
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.spec import TOLERANCE
+from uds_bench.claims.suite_claims import suites
 from uds_bench.verdicts import Flag, Verdict
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ WITHIN = ("equivalence", "identity")
 
 
 def files_of(claims: Iterable[ClaimRecord]) -> list[str]:
-    """The names of the suites' files that decided claims of an audit, in order."""
-    ours = registry.claims()
-    return sorted({one.node.partition("::")[0].rpartition("/")[2] for one in claims if one.id in ours})
+    """The names of the suites' files that decided claims of an audit, in order; nothing else that a report names."""
+    ours, known = registry.claims(), {file.name for file in suites().glob("test_*.py")}
+    return sorted(known & {one.node.partition("::")[0].rpartition("/")[2] for one in claims if one.id in ours})
 
 
 def departures(run: Iterable[ClaimRecord], again: Iterable[ClaimRecord]) -> Iterator[str]:

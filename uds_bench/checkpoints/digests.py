@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import torch
 
+from uds_bench.checkpoints.reading import ANEW, reading
 from uds_bench.checkpoints.settings import canonical_bytes, contents, settings_files, sha256
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
@@ -24,8 +26,8 @@ def digest(spec: CheckpointSpec, device: str | torch.device = "cpu") -> str:
     quantization and the dtype that it computes in on `device`. Paths, shards and library versions do not
     count.
 
-    Streams the weights; a file that has not changed since is not read again. Raises CheckpointError as
-    `resolve`.
+    Streams the weights; a file whose times have not changed since is not read again, but in a `read_anew` once.
+    Raises CheckpointError as `resolve`.
     """
     folders = resolve(spec)
     content: dict[str, Any] = {
@@ -49,7 +51,8 @@ def _weights(folder: Path, stem: str) -> dict[str, str]:
     """Tensor name -> digest of its dtype, shape and bytes."""
     found: dict[str, str] = {}
     for path in weight_files(folder, stem):
-        found |= remembered(path, _tensor_digests)
+        anew = reading(path)
+        found |= remembered(path, _tensor_digests) if anew is None else anew.tensors
     return found
 
 
@@ -71,16 +74,19 @@ _seen: dict[str, dict[str, str]] = {}
 
 
 def remembered(path: Path, compute: Callable[[Path], dict[str, str]]) -> dict[str, str]:
-    """`compute(path)`, or what it gave before for a file of the same real path, size, times and inode."""
+    """`compute(path)`, or what it gave before for a file of the same real path, size, times and inode; where `ANEW` is
+    set, before in this process alone."""
     real, stat = path.resolve(), path.stat()
     stamp = json.dumps([str(real), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino])
     key = hashlib.sha256(f"{compute.__qualname__} {stamp}".encode()).hexdigest()
     place = cache_folder() / f"{key}.json"
     settled = time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS
-    known = (_seen.get(key) or _read(place)) if settled else None
+    is_kept = settled and ANEW not in os.environ
+    known = _seen.get(key) if settled else None
+    known = known or (_read(place) if is_kept else None)
     if known is None:
         known = compute(path)
-        if settled:
+        if is_kept:
             with contextlib.suppress(OSError):  # without a writable cache, nothing is kept
                 write_atomic(place, canonical(known))
     if settled:

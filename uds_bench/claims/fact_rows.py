@@ -22,6 +22,10 @@ FACT = ("id", "cluster", "kind", "label", "value", "reason")
 TOLD = ("question", "entity")
 PACKED = ("interval", "notes", "provenance")
 """What a score holds beside its numbers, as JSON: alike in each of its rows, so that a column of it takes little."""
+NAMES = ("score", *ADDRESS, *FACT, "detail", *TOLD, *PACKED)
+
+MOST_ROWS, MOST_BYTES = 10_000_000, 4 << 30
+"""Of a table that is read, bytes as they are unpacked: a small file may say the same a billion times."""
 
 
 def write_run(report: RunReport, path: Path) -> str:
@@ -69,28 +73,31 @@ def with_rows(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         What was written, with a `table` of None.
 
     Raises:
-        ConfigurationError: The table is gone, is another one than the JSON names, or has rows of other scores.
+        ConfigurationError: The table is gone, is another one than the JSON names, has rows of other scores, or more
+            than may be read.
         ExtraError: There is a table, and pyarrow is missing.
     """
     if values.get("table") is None:
         return dict(values)
     require(f"{path}: its table", "pyarrow")
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    place = require_table(values["table"], path)
+    place, spent = require_table(values["table"], path), 0
     wordings = {}
     try:
         scores = [{**row, "per_fact": []} for row in values["scores"]]
-        for row in pq.read_table(place).to_pylist():
+        for row in _read_rows(place, values["table"].get("rows")):
             score = scores[row["score"]]
             score |= {key: load_document(row[key]) for key in PACKED if key not in score}
             if row["id"] is not None:
-                detail = {"detail": load_document(row["detail"] or "{}")}
+                spent += len(text := row["detail"] or "{}")
+                if spent > MOST_BYTES:
+                    raise ValueError(f"its details have more than {MOST_BYTES:,} characters")
+                detail = {"detail": load_document(text)}
                 score["per_fact"].append({key: row[key] for key in FACT} | detail)
                 if row["question"] is not None:
                     wordings[row["id"]] = {key: row[key] for key in TOLD}
-    except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError) as error:
+    except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError, OSError, RecursionError) as error:
         told = " ".join(str(error).split())[:100]
         raise ConfigurationError(f"{place}: holds no rows of {path.name} ({told}): run again") from None
     return {**values, "scores": scores, "wordings": wordings, "table": None}
@@ -100,7 +107,9 @@ def require_table(named: Any, path: Path) -> Path:
     """The table of a run. Raises ConfigurationError where it is not the one that the JSON at `path` names."""
     if not isinstance(named, Mapping) or not all(isinstance(named.get(key), str) for key in ("file", "sha256")):
         raise ConfigurationError(f"{path}: names its table without file and sha256: write it again")
-    place = path.with_name(Path(named["file"]).name)
+    if not (name := Path(named["file"]).name):
+        raise ConfigurationError(f"{path}: names its table without a file's name: write it again")
+    place = path.with_name(name)
     if not place.is_file():
         raise ConfigurationError(f"{place}: is not there, and {path.name} needs it: copy both files of the run")
     if file_digest(place) != named["sha256"]:
@@ -108,17 +117,49 @@ def require_table(named: Any, path: Path) -> Path:
     return place
 
 
+def _read_rows(place: Path, told: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a table, once their number and size are known to be what they may. Raises ValueError for others."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(place) as file:
+        found, kinds = file.metadata, file.schema_arrow
+    groups = map(found.row_group, range(found.num_row_groups))
+    size = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
+    if found.num_rows != told or found.num_rows > MOST_ROWS or size > MOST_BYTES:
+        raise ValueError(
+            f"{found.num_rows:,} rows, {size:,} bytes; told {told!r}, at most {MOST_ROWS:,}, {MOST_BYTES:,}"
+        )
+    plain = {one.name: one.type.value_type if pa.types.is_dictionary(one.type) else one.type for one in kinds}
+    if len(plain) < len(kinds) or not {*plain.values()} <= {pa.string(), pa.int32(), pa.int64(), pa.float64()}:
+        raise ValueError("columns of other kinds, or two of one name")
+    # A text that many rows share is read once, whatever its length.
+    texts = [name for name, kind in plain.items() if kind == pa.string()]
+    with pq.ParquetFile(place, read_dictionary=texts) as file:
+        for batch in file.iter_batches(columns=list(NAMES)):
+            columns = [_values(column) for column in batch.columns]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(batch.schema.names, row, strict=True))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        found: list[Any] = column.to_pylist()
+        return found
+    known = column.dictionary.to_pylist()
+    return [None if at is None else known[at] for at in column.indices.to_pylist()]
+
+
 def _table(values: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"score": pa.int32(), "label": pa.int64(), "value": pa.float64(), "id": pa.string(), "detail": pa.string()}
-    names = ("score", *ADDRESS, *FACT, "detail", *TOLD, *PACKED)
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {name: [] for name in NAMES}
     for row in _rows(values):
-        for name in names:
+        for name in NAMES:
             columns[name].append(row.get(name))
-    return pa.table({name: pa.array(columns[name], types.get(name, coded)) for name in names})
+    return pa.table({name: pa.array(columns[name], types.get(name, coded)) for name in NAMES})
 
 
 def _rows(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+_PARAMETER = re.compile(r"\{\w+\}")
 
 
 class SuiteClaim(NamedTuple):
@@ -37,6 +40,16 @@ def gate_claims() -> tuple[SuiteClaim, ...]:
         False
     """
     return tuple(one for file in sorted(suites().glob("test_*.py")) for one in _claims(file))
+
+
+def is_gate_claim(id: str) -> bool:
+    """Whether it is the id of one of those about a candidate.
+
+    Example:
+        >>> is_gate_claim("depth.withstands.nf4"), is_gate_claim("depth.order")
+        (True, False)
+    """
+    return any(one.of_subject and re.fullmatch(_PARAMETER.sub(".+", one.claim), id) for one in gate_claims())
 
 
 def _claims(file: Path) -> list[SuiteClaim]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uds_bench.checkpoints.reading import read_anew
 from uds_bench.cli.documents import read_run
 from uds_bench.cli.inputs import changed_inputs
 from uds_bench.console.lines import say
@@ -28,6 +29,7 @@ VERIFY_EXAMPLE = "uds-bench verify cards/npo/card.json run.json"
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")]
 
 
+@read_anew()
 def card(
     run: RunArgument,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the cards, one folder a candidate.")],
@@ -82,6 +84,7 @@ def card(
     raise typer.Exit(1 if missing else 0)
 
 
+@read_anew()
 def verify(
     card: Annotated[Path, typer.Argument(metavar="CARD.json", help="What `uds-bench card` wrote.")],
     run: RunArgument,
@@ -167,13 +170,15 @@ def _decided_anew(found: RunReport, manifest: Manifest, store: StorePlace | None
     from uds_bench.scoring.store import Store
     from uds_bench.trials.check import judged
 
-    options = ["--uds-manifest", str(manifest.path.absolute()), "--uds-device", found.environment["device"]]
-    for name, place in (("store", store), ("waivers", None if waivers is None else waivers.absolute())):
-        options += [f"--uds-{name}", str(place)] if place is not None else []
+    if not (files := files_of(found.claims)):
+        return ["no claim of the run is of a file of `suites/`: none can be decided anew"]
+    given = {"manifest": manifest.path.absolute(), "device": found.environment["device"], "store": store}
+    given["waivers"] = None if waivers is None else waivers.absolute()
+    options = [f"--uds-{name}={value}" for name, value in given.items() if value is not None]
     # Vectors, digests and trained models are then not taken from those of earlier runs either.
     own = {} if store is None else {"UDS_BENCH_CACHE": str(Store(store).cache.absolute())}
     with TemporaryDirectory() as folder:
-        now = judged(options, Path(folder), own, files_of(found.claims))
+        now = judged(options, Path(folder), own, files)
         return list(departures(found.claims, now.claims))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from uds_bench.attacks import NONE
 from uds_bench.audits import registry
 from uds_bench.cli.session import CommandSession
+from uds_bench.device import is_device
 from uds_bench.errors import UdsError
 from uds_bench.storage import default_cache
 
@@ -44,10 +46,11 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
         except UdsError as error:
             yield name, f"the {name} audit can no longer be asked: {error}"
     for score in run.scores:
-        if score.attack != "none":  # its checkpoint is looked up as it was before the attack
-            continue
         name, metric = score.checkpoint, score.metric
-        lines = [_changed(runner, score) for runner in runners if name in runner.specs and _gives(runner, metric)]
+        asked = [one for one in runners if name in one.specs and (score.attack != NONE or _gives(one, metric))]
+        if score.attack != NONE and not asked:
+            continue
+        lines = [_changed(runner, score) for runner in asked]
         # An audit may ask in several ways, each by a runner of its own: one of them is where the score comes from.
         if lines and not all(lines):
             continue
@@ -63,12 +66,16 @@ def _changed(runner: ScoreRunner, score: Score) -> str:
 
     known, name = score.provenance, score.checkpoint
     request = ScoreRequest(name, *(() if runner.evaluator is not None else (score.metric, score.variant)))
+    if not is_device(known.get("device")):
+        return f"{name}: {score.metric} was measured on no device"
     try:
-        cell = runner.cell(request, known.get("device"))
+        now: dict[str, Any] = {"checkpoint": runner.digest(name, known["device"])}
+        if score.attack == NONE:  # what an attack did is looked up by the checkpoint as it was before
+            cell = runner.cell(request, known["device"])
+            now |= {"facts": cell.facts, "references": list(cell.references)}
     except UdsError as error:
         return f"{name}: {error}"
-    now = {"checkpoint": cell.checkpoint, "facts": cell.facts, "references": list(cell.references)}
-    moved = [what for key, what in KEPT.items() if known.get(key) != now[key]]
+    moved = [KEPT[key] for key, value in now.items() if known.get(key) != value]
     return f"{name}: its {' and '.join(moved)} have changed since the run" if moved else ""
 
 

@@ -35,6 +35,10 @@ class Builder:
                 self._failed[build.place] = error
         return True
 
+    def lease_of(self, group: Sequence[Build]) -> str:
+        """No build is left to another process."""
+        return group[0].place
+
     def failed(self) -> Mapping[str, UdsError]:
         """Why something was not made, by place."""
         return self._failed

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.extras import require
 from uds_bench.scoring.bucket_leases import BucketLeases
-from uds_bench.scoring.shelf import Found
+from uds_bench.scoring.shelf import MOST_STORED, Found
 from uds_bench.storage import CELLS, content_key, default_cache, require_writable
 
 PATIENCE = 180.0
@@ -94,7 +94,8 @@ class Bucket:
 
         def ask() -> Found | None:
             found = obstore.get(self._patient, name)
-            return Found(bytes(found.bytes()), _version(found.meta))
+            is_large = found.meta["size"] > MOST_STORED
+            return Found(b"" if is_large else bytes(found.bytes()), _version(found.meta))
 
         return self._ask("read", ask)
 
@@ -127,6 +128,10 @@ class Bucket:
     def lease(self, key: str) -> AbstractContextManager[bool]:
         """See `Shelf`, and `BucketLeases`."""
         return self._leases.hold(f"leases/{key}")
+
+    def lease_at(self, key: str) -> str:
+        """See `Shelf`."""
+        return f"{self.url}/leases/{key}"
 
     def require(self, option: str) -> None:
         """See `Shelf`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from uds_bench.checkpoints import CheckpointSpec, resolve
-from uds_bench.errors import UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
 
 Groups = Sequence[Sequence[Any]]
 WAIT = 0.5
 """Seconds between two looks at what only other processes are scoring."""
+PATIENCE = 30.0
+"""Seconds for which they are waited for before a line says so."""
 RETRIES = 3
 """How often a task is begun anew whose process was lost. What is wrong with its input is told, and tried once."""
 FULL_MODELS_A_PROCESS = 4
@@ -31,6 +34,9 @@ class Scorer(Protocol):
 
     def compute_group(self, group: Sequence[Any]) -> bool:
         """Score what needs the same loaded checkpoint; False, and nothing is done, where another process does so."""
+
+    def lease_of(self, group: Sequence[Any]) -> str:
+        """Where it is seen that another process does so."""
 
     def failed(self) -> Mapping[str, UdsError]:
         """Why checkpoints could not be scored, by name."""
@@ -120,11 +126,22 @@ def run_task(scorer: Scorer, groups: Groups, wait: bool) -> ProcessReport:
 
 
 def complete(scorer: Scorer, groups: Groups, advance: Callable[[int], None] = lambda count: None) -> None:
-    """Score every group; what another process is scoring is waited for at the end, and scored here if it did not."""
+    """Score every group; what another process is scoring is waited for at the end, and scored here if it did not.
+
+    Whoever may open a lease's file can hold it for ever: a wait for nothing else is told, once.
+    """
+    since, is_told = time.monotonic(), False
     while groups:
         left = [group for group in groups if not scorer.compute_group(group)]
         advance(len(groups) - len(left))
-        if len(left) == len(groups):
+        if len(left) < len(groups):
+            since = time.monotonic()
+        else:
+            if not is_told and time.monotonic() - since > PATIENCE:
+                is_told, lease = True, scorer.lease_of(left[0])
+                told = f"uds-bench: {left[0][0].place} is another process's, which holds {lease}: waiting for it"
+                # A warning would be seen when all is over.
+                print(one_line(told, MESSAGE_LENGTH), file=sys.stderr, flush=True)
             time.sleep(WAIT)
         groups = left
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from uds_bench.errors import UdsError
-from uds_bench.scoring.shelf import Found
-from uds_bench.storage import require_store, require_writable, write_atomic, write_new
+from uds_bench.scoring.shelf import MOST_STORED, Found
+from uds_bench.storage import read_regular, require_store, require_writable, write_atomic, write_new
+
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 
 
 class Folder:
@@ -24,24 +27,24 @@ class Folder:
 
     def get(self, name: str) -> Found | None:
         """See `Shelf`."""
+        path = self._path(name)
         try:
-            return Found((self.folder / name).read_bytes())
+            # What is no plain file is not whole, and made anew as what was cut short.
+            return Found(read_regular(path, MOST_STORED) or b"")
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise UdsError(
-                f"{self.folder / name} cannot be read ({error.strerror or error}): mend its permissions"
-            ) from error
+            raise UdsError(f"{path} cannot be read ({error.strerror or error}): mend its permissions") from error
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """See `Shelf`."""
         with self._writing():
-            return write_new(self.folder / name, content)
+            return write_new(self._path(name), content)
 
     def replace(self, name: str, content: bytes, found: Found) -> bool:
         """See `Shelf`. A file that was altered a moment ago is replaced as well: whoever writes it holds its lease."""
         with self._writing():
-            write_atomic(self.folder / name, content)
+            write_atomic(self._path(name), content)
         return True
 
     def names(self, under: str) -> Iterator[str]:
@@ -57,13 +60,22 @@ class Folder:
         The system frees what a killed process held. On a network folder it holds between machines where the mount
         passes `flock` on; elsewhere two of them may compute the same, and either writes it whole.
         """
-        lock = FileLock(self.folder / "leases" / f"{key}.lock")
-        with suppress(Timeout), self._writing():
-            lock.acquire(blocking=False)
+        with self._writing():
+            path = self._path(f"leases/{key}.lock")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Whoever may read a file may lock it: none but those who may score, who may write to its folder.
+            shared = path.parent.stat().st_mode
+            lock = FileLock(path, mode=0o600 | 0o060 * bool(shared & 0o020) | 0o006 * bool(shared & 0o002))
+            with suppress(Timeout):
+                lock.acquire(blocking=False)
         try:
             yield lock.is_locked
         finally:
             lock.release()
+
+    def lease_at(self, key: str) -> str:
+        """See `Shelf`."""
+        return str(self._path(f"leases/{key}.lock"))
 
     def require(self, option: str) -> None:
         """See `Shelf`."""
@@ -73,12 +85,15 @@ class Folder:
         """See `Shelf`."""
         require_writable(self.folder, option)
 
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name) or ".." in name.split("/"):
+            raise UdsError(f"{name!r} is no name of a file in {self.folder}: give letters, digits, dots and slashes")
+        return self.folder / name
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
-        except Timeout:
-            raise
         except OSError as error:
             raise UdsError(
                 f"{self.folder} cannot be written ({error.strerror or error}): make room there, or mend its "

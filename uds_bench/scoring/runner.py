@@ -257,6 +257,10 @@ class ScoreRunner:
             return True
         return is_ours
 
+    def lease_of(self, group: Sequence[ScoreRequest]) -> str:
+        """See `Scorer`."""
+        return self.store.shelf.lease_at(self.group_key(group[0]))
+
     def _compute(self, group: Sequence[ScoreRequest]) -> None:
         subject = self._subject(group[0])
         for request in group:

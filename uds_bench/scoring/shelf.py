@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from uds_bench.storage import StorePlace
 
+MOST_STORED = 256 << 20
+"""Bytes of a file that is read of a store; a score of 100,000 facts has a fifth of it."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -41,6 +44,9 @@ class Shelf(Protocol):
 
     def lease(self, key: str) -> AbstractContextManager[bool]:
         """Whether this process alone scores what `key` names while the block lasts; False where another one does."""
+
+    def lease_at(self, key: str) -> str:
+        """Where the lease of a key lies, for who waits for it."""
 
     def require(self, option: str) -> None:
         """Raises ConfigurationError, naming the option, where the place cannot be read, or holds nothing and takes

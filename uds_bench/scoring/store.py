@@ -15,13 +15,14 @@ from typing import Any
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, UdsWarning
 from uds_bench.inference import target
 from uds_bench.scores import Score
-from uds_bench.scoring.shelf import shelf_at
+from uds_bench.scoring.shelf import MOST_STORED, shelf_at
 from uds_bench.statistics import INTERVALS
 from uds_bench.storage import (
     CELLS,
     StorePlace,
     canonical,
     content_key,
+    is_content_key,
     load_json,
     sealed,
     unsealed,
@@ -89,7 +90,9 @@ class Store:
         return self.find(cell.key)
 
     def find(self, key: str) -> Score | None:
-        """The same by the cell's key."""
+        """The same by the cell's key; None of what is no key."""
+        if not is_content_key(key):
+            return None
         name = _name(key)
         found = self.shelf.get(name)
         try:
@@ -101,6 +104,10 @@ class Store:
     def write(self, cell: ScoreKey, score: Score) -> Score:
         """Keep a score, whole or not at all, with a checksum; gives the one that is kept: another's that came first."""
         name, content = _name(cell.key), sealed(canonical(score.to_json()))
+        if len(content) > MOST_STORED:
+            raise UdsError(
+                f"{self.shelf}/{name} would have {len(content):,} bytes, which no store gives back: ask less"
+            )
         for _ in range(TRIES):
             if self.shelf.put_if_absent(name, content):
                 return score

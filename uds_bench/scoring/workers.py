@@ -53,7 +53,9 @@ class WorkerPool:
         if self._spread is not None and self._spread.holds(work.scorer):
             self._until(self._spread, work)
             return
-        complete(work.scorer, work.first)
+        if work.first:
+            with self.watch(SCORING, 0):  # that others hold it is seen there
+                complete(work.scorer, work.first)
         with self.watch(SCORING, len(work.groups)) as advance:
             complete(work.scorer, work.groups, advance)
 

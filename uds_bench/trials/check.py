@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.audits import registry
+from uds_bench.checkpoints.reading import ANEW
 from uds_bench.claims.fact_rows import read_report
 from uds_bench.claims.run_report import RunReport
 from uds_bench.claims.suite_claims import suites
@@ -42,7 +43,7 @@ def judged(
     command = [sys.executable, "-m", "pytest", *places, "-q", "-p", "no:cacheprovider"]
     command += ["--uds-json", str(report), *options]
     # Options from elsewhere must not change what is judged, and a job's page is of the run outside.
-    kept, left = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS"), ("PYTEST_", "UDS_", "GITHUB_STEP_SUMMARY")
+    kept, left = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS", ANEW), ("PYTEST_", "UDS_", "GITHUB_STEP_SUMMARY")
     known = {key: value for key, value in os.environ.items() if key in kept or not key.startswith(left)}
     done = subprocess.run(command, env={**known, **(environment or {})}, cwd=folder, capture_output=True, text=True)
     if done.returncode not in (0, 1) or not report.exists():
