@@ -1,6 +1,7 @@
 """What can go wrong, one clear line each: what, where (file, key, line), what to do."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -63,6 +64,28 @@ class UdsWarning(UserWarning):
 
     def __str__(self) -> str:
         return one_line(super().__str__(), MESSAGE_LENGTH)
+
+
+_ORDERS = KeyboardInterrupt, SystemExit, GeneratorExit
+
+
+def failures() -> type[BaseException]:
+    """What an `except` takes where what strangers wrote makes a library raise whatever: all but what ends a run or a
+    test. A library in Rust panics by a class of its own, which is no Exception.
+
+    Returns:
+        Of what is being raised, the class to be caught.
+
+    Example:
+        >>> try:
+        ...     raise BaseException("panicked")
+        ... except failures() as error:
+        ...     print(error)
+        panicked
+    """
+    raised = sys.exception()
+    is_order = isinstance(raised, _ORDERS) or any(k.__module__.startswith("_pytest.") for k in type(raised).__mro__)
+    return Exception if is_order else BaseException
 
 
 def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown: Callable[[str], object] = str) -> str:

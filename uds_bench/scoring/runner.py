@@ -15,7 +15,7 @@ import transformers
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.code_digest import code_digest
-from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, one_line
+from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, failures, one_line
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.inference.batches import MORE_ROOM, is_out_of_memory, lacking
@@ -154,7 +154,7 @@ class ScoreRunner:
                 self._digests[place] = digest(self.spec(name), place[1])
             except UdsError:
                 raise
-            except Exception as error:
+            except failures() as error:
                 raise CheckpointError(f"{name}: cannot be read ({one_line(error)}): save it again") from error
         return self._digests[place]
 
@@ -252,7 +252,7 @@ class ScoreRunner:
                 # What another one stored since it was found missing is not computed again.
                 if is_ours and (missing := [request for request in group if self.stored(request) is None]):
                     self._compute(missing)
-        except Exception as error:  # whatever its files made a library say: the others go on
+        except failures() as error:  # whatever its files made a library say: the others go on
             self._failures.add(place, as_uds_error(place, error))
             return True
         return is_ours
@@ -262,7 +262,7 @@ class ScoreRunner:
         for request in group:
             try:
                 self._measure(request, subject)
-            except Exception as error:
+            except failures() as error:
                 self._failures.add(str(request), as_uds_error(str(request), error))
 
     _batch_size = BATCH_SIZE
@@ -366,7 +366,7 @@ class ScoreRunner:
         self._failures.raise_if(str(request))
 
 
-def as_uds_error(what: str, error: Exception) -> UdsError:
+def as_uds_error(what: str, error: BaseException) -> UdsError:
     """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
         return error
