@@ -8,6 +8,7 @@ import made_cells as made
 import pytest
 
 from uds_bench.scoring import spread, workers
+from uds_bench.scoring.engine import RETRIES
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +23,17 @@ def test_a_panic_in_another_process_is_a_line_of_one_checkpoint(tmp_path: Path) 
     assert found[made.PANICS] == f"{made.PANICS}: scoring failed with PanicException: in Rust"
     assert isinstance(found["c0"], float)
     assert isinstance(found["c1"], float)
+
+
+def test_a_unit_whose_process_is_killed_is_begun_anew(tmp_path: Path) -> None:
+    found = made.score_all(made.made_runner(tmp_path, ["c0", made.DEADLY, "c1"]))
+    assert all(isinstance(value, float) for value in found.values()), found
+    assert made.times(tmp_path) == {"c0": 1, made.DEADLY: 2, "c1": 1}
+
+
+def test_a_unit_that_kills_every_process_is_told_and_the_others_are_scored(tmp_path: Path) -> None:
+    found = made.score_all(made.made_runner(tmp_path, ["c0", made.FATAL, "c1"]))
+    assert str(found[made.FATAL]).startswith(f"{made.FATAL}: its process was killed {1 + RETRIES} times")
+    assert isinstance(found["c0"], float)
+    assert isinstance(found["c1"], float)
+    assert made.times(tmp_path) == {"c0": 1, made.FATAL: 1 + RETRIES, "c1": 1}
