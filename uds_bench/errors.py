@@ -1,9 +1,11 @@
 """What can go wrong, one clear line each: what, where (file, key, line), what to do."""
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 MESSAGE_LENGTH = 500
 """Characters of a message."""
@@ -57,6 +59,34 @@ class ExtraError(UdsError):
 
 class FactError(UdsError):
     """A fact, or a source of facts, that cannot be used."""
+
+
+class StoreError(UdsError):
+    """A place that takes nothing more, as its disk is full or can only be read: nothing more is computed for it."""
+
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""By which the system says that a disk takes nothing more."""
+
+
+def unwritten(place: Any, error: OSError) -> UdsError:
+    """That something could not be written, and what to do.
+
+    Args:
+        place: The file, folder or bucket.
+        error: What the system said.
+
+    Returns:
+        A StoreError where no other file could be written there either.
+
+    Example:
+        >>> type(unwritten("scores", OSError(errno.ENOSPC, "No space left on device"))).__name__
+        'StoreError'
+    """
+    return (StoreError if error.errno in NO_ROOM else UdsError)(
+        f"{place} cannot be written ({error.strerror or error}): make room there, or mend its permissions, and run "
+        "again; what is stored is kept"
+    )
 
 
 class UdsWarning(UserWarning):

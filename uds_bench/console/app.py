@@ -11,10 +11,10 @@ from typing import Any, NoReturn, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, NO_ROOM, ConfigurationError, StoreError, UdsError, one_line, unwritten
 
-CONFIGURATION, NOTHING = 4, 5
-"""Exit codes as pytest has them: something is configured wrongly; there was nothing to look at."""
+FAILED, CONFIGURATION, NOTHING = 1, 4, 5
+"""Exit codes as pytest has them: not all came out; something is configured wrongly; there was nothing to look at."""
 _USAGE = 2
 USAGE: Any = typer.BadParameter.__base__
 """What a command line that cannot be read raises; typer has no other public name for it."""
@@ -63,10 +63,12 @@ def _one_line_of_usage() -> Iterator[None]:
 
 
 def end(error: Exception) -> NoReturn:
-    """A line a cause on stderr, and exit 4."""
+    """A line a cause on stderr, and exit 4; exit 1 for a disk that is full, with which no option is wrong."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        error = unwritten(error.filename or "a file", error)
     for cause in error.causes if isinstance(error, UdsError) else [one_line(error, MESSAGE_LENGTH)]:
         typer.echo(f"uds-bench: error: {cause}", err=True)
-    raise SystemExit(CONFIGURATION) from None
+    raise SystemExit(FAILED if isinstance(error, StoreError) else CONFIGURATION) from None
 
 
 def new_app(text: str, command: str) -> typer.Typer:
