@@ -16,6 +16,7 @@ from made_cells import started, wait_until
 from uds_bench import engines, extras
 from uds_bench.engines import find_engine
 from uds_bench.engines.builds import Build, run_builds
+from uds_bench.engines.on_ray import RayEngine
 from uds_bench.engines.on_slurm import SlurmEngine
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, ExtraError
@@ -106,6 +107,32 @@ def test_what_kills_every_process_is_told_and_the_others_are_scored(name: str, t
     assert isinstance(found["c1"], float)
     assert f"was lost {1 + RETRIES} times" in str(found[made.FATAL])
     assert made.times(tmp_path)[made.FATAL] == 1 + RETRIES
+
+
+@pytest.mark.needs("ray")
+def test_a_ray_cluster_that_nobody_answers_for_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    ray.shutdown()
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("it would try for minutes"))
+    (said,) = set(made.score_all(made.made_runner(tmp_path, ["c0", "c1"], RayEngine())).values())
+    assert str(said).startswith("Ray did not start (127.0.0.1:1): [Errno 111] Connection refused: see that it runs")
+
+
+@pytest.mark.needs("ray")
+def test_a_ray_cluster_that_is_lost_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    engine = made.engine_of("ray", tmp_path)
+
+    def lost(*_: object) -> None:
+        raise ray.exceptions.RaySystemError("no answer")
+
+    monkeypatch.setattr(ray, "wait", lost)
+    (said,) = set(made.score_all(made.made_runner(tmp_path, ["c0", "c1"], engine)).values())
+    assert str(said).startswith("the Ray cluster was lost (")
+    assert str(said).endswith("run again; what is stored is kept")
 
 
 @pytest.mark.needs("submitit")
