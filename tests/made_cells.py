@@ -46,8 +46,9 @@ with Store(scores_place(sys.argv[1])).lease(sys.argv[2]) as is_held:
     print(is_held and ("obstore" in sys.modules) == ("://" in sys.argv[1]), flush=True)
     time.sleep(600)
 """
-WRONG, DEADLY, FATAL = "wrong", "deadly", "fatal"
-"""How names begin of what cannot be scored, and of what kills the first process that scores it, or each."""
+WRONG, PANICS, DEADLY, FATAL = "wrong", "panics", "deadly", "fatal"
+"""How names begin of what cannot be scored, makes a library in Rust panic, and kills the first process that scores it,
+or each."""
 SMALL = CheckpointSpec(str(Path(uds_bench.__file__).parent / "zoo" / "shipped" / "full"))
 """What tells how much memory a process takes."""
 
@@ -85,6 +86,8 @@ class MadeEvaluator:
         time.sleep(self.seconds)
         if name.startswith(WRONG):
             raise ValueError("such input is wrong")
+        if name.startswith(PANICS):
+            raise type("PanicException", (BaseException,), {})("in Rust")  # no process finds its class by name
         draw = torch.Generator().manual_seed(int(hashlib.sha256(name.encode()).hexdigest()[:8], 16))
         numbers = torch.randn(len(self.units), 50_000, generator=draw).exp().sum(1).log()
         return Measured([FactValue(unit.id, float(x)) for unit, x in zip(self.units, numbers, strict=True)])

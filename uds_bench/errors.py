@@ -1,8 +1,11 @@
 """What can go wrong, one clear line each: what, where (file, key, line), what to do."""
 
+import errno
 import re
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 MESSAGE_LENGTH = 500
 """Characters of a message."""
@@ -58,11 +61,61 @@ class FactError(UdsError):
     """A fact, or a source of facts, that cannot be used."""
 
 
+class StoreError(UdsError):
+    """A place that takes nothing more, as its disk is full or can only be read: nothing more is computed for it."""
+
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""By which the system says that a disk takes nothing more."""
+
+
+def unwritten(place: Any, error: OSError) -> UdsError:
+    """That something could not be written, and what to do.
+
+    Args:
+        place: The file, folder or bucket.
+        error: What the system said.
+
+    Returns:
+        A StoreError where no other file could be written there either.
+
+    Example:
+        >>> type(unwritten("scores", OSError(errno.ENOSPC, "No space left on device"))).__name__
+        'StoreError'
+    """
+    return (StoreError if error.errno in NO_ROOM else UdsError)(
+        f"{place} cannot be written ({error.strerror or error}): make room there, or mend its permissions, and run "
+        "again; what is stored is kept"
+    )
+
+
 class UdsWarning(UserWarning):
     """What the user should see although the run goes on; warnings of other packages are not shown."""
 
     def __str__(self) -> str:
         return one_line(super().__str__(), MESSAGE_LENGTH)
+
+
+_ORDERS = KeyboardInterrupt, SystemExit, GeneratorExit
+
+
+def failures() -> type[BaseException]:
+    """What an `except` takes where what strangers wrote makes a library raise whatever: all but what ends a run or a
+    test. A library in Rust panics by a class of its own, which is no Exception.
+
+    Returns:
+        Of what is being raised, the class to be caught.
+
+    Example:
+        >>> try:
+        ...     raise BaseException("panicked")
+        ... except failures() as error:
+        ...     print(error)
+        panicked
+    """
+    raised = sys.exception()
+    is_order = isinstance(raised, _ORDERS) or any(k.__module__.startswith("_pytest.") for k in type(raised).__mro__)
+    return Exception if is_order else BaseException
 
 
 def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown: Callable[[str], object] = str) -> str:

@@ -178,6 +178,9 @@ def _draft(path: Path, payload: bytes) -> Iterator[Path]:
             os.fsync(file.fileno())
         _clear_drafts(path, draft.stat().st_mtime)
         yield draft
+    except OSError as error:
+        error.filename = str(path)  # a write that fails names no file, and the draft's name says nothing
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

@@ -141,3 +141,8 @@ def test_what_libraries_say_of_their_next_version_stands_above_no_table() -> Non
         warnings.simplefilter("always")
         CliRunner().invoke(app, ["told"])
     assert [str(one.message) for one in seen] == ["look here"]
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    ran = subprocess.run([sys.executable, "-m", "uds_bench", "--version"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, f"uds-bench {uds_bench.__version__}\n")

@@ -9,6 +9,7 @@ import pytest
 from commands import Command, Refused
 
 from uds_bench.claims.fact_rows import with_rows
+from uds_bench.engines.shard import Shard
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured, Metric
 from uds_bench.metrics.subject import Subject
@@ -132,6 +133,15 @@ def test_an_option_that_cannot_be_used_is_told_before_anything_is_computed(
     out = tmp_path / "out" / "scores.json"
     assert said in refused("score", "--manifest", saved_release / "uds.toml", "--out", out, *words)
     assert not out.exists()
+
+
+def test_a_share_that_is_empty_says_so(
+    command: Command, saved_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Shard, "has", lambda *_: False)
+    words = ("--manifest", saved_release / "uds.toml", "--store", tmp_path / "store", "--metrics", "prob")
+    said = command("score", *words, "--out", tmp_path / "s.json", "--shard", "7/8").stderr
+    assert "share 7/8 is empty, all scores are in other shares" in said
 
 
 def test_shares_are_scored_apart_and_read_together(command: Command, saved_release: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from made_cells import started, wait_until
 from uds_bench import engines, extras
 from uds_bench.engines import find_engine
 from uds_bench.engines.builds import Build, run_builds
+from uds_bench.engines.on_ray import RayEngine
+from uds_bench.engines.on_slurm import SlurmEngine
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, ExtraError
 from uds_bench.scoring.engine import RETRIES
@@ -105,6 +107,57 @@ def test_what_kills_every_process_is_told_and_the_others_are_scored(name: str, t
     assert isinstance(found["c1"], float)
     assert f"was lost {1 + RETRIES} times" in str(found[made.FATAL])
     assert made.times(tmp_path)[made.FATAL] == 1 + RETRIES
+
+
+@pytest.mark.needs("ray")
+def test_a_ray_cluster_that_nobody_answers_for_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    ray.shutdown()
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("it would try for minutes"))
+    (said,) = set(made.score_all(made.made_runner(tmp_path, ["c0", "c1"], RayEngine())).values())
+    assert str(said).startswith("Ray did not start (127.0.0.1:1): [Errno 111] Connection refused: see that it runs")
+
+
+@pytest.mark.needs("ray")
+def test_a_ray_cluster_that_is_lost_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    engine = made.engine_of("ray", tmp_path)
+
+    def lost(*_: object) -> None:
+        raise ray.exceptions.RaySystemError("no answer")
+
+    monkeypatch.setattr(ray, "wait", lost)
+    (said,) = set(made.score_all(made.made_runner(tmp_path, ["c0", "c1"], engine)).values())
+    assert str(said).startswith("the Ray cluster was lost (")
+    assert str(said).endswith("run again; what is stored is kept")
+
+
+@pytest.mark.needs("submitit")
+@pytest.mark.parametrize(
+    ("commands", "why"),
+    [({}, 'Could not detect "srun"'), ({"srun": "", "sbatch": "echo no partition >&2; exit 1"}, "no")],
+)
+def test_a_slurm_that_takes_no_jobs_is_a_line_with_what_to_do(
+    commands: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in commands.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    engine = SlurmEngine(2, folder=tmp_path / "jobs")
+    for said in made.score_all(made.made_runner(tmp_path, ["c0", "c1"], engine)).values():
+        assert str(said).startswith(f"Slurm took no jobs ({why}")
+        assert "see that srun and sbatch work here, and run again" in str(said)
+
+
+@pytest.mark.needs("submitit")
+def test_slurms_jobs_can_be_processes_of_this_machine() -> None:
+    engine = find_engine("slurm:local")
+    assert isinstance(engine, SlurmEngine)
+    assert engine.cluster == "local"
 
 
 @pytest.mark.needs("ray")

@@ -3,15 +3,22 @@ stored is whole, a later run ends the work."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import made_cells as made
 import pytest
+from typer.testing import CliRunner
+
+from uds_bench.console.app import new_app
+from uds_bench.metrics.metric import Measured
+from uds_bench.storage import write_json, write_sealed
 
 RUN = """
 import json, os, subprocess, sys, threading, warnings
@@ -46,8 +53,9 @@ BARRED = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.g
 
 def fails_and_is_mended(
     before: list[str], steps: list[tuple[str, int]], folder: Path, beside: dict[str, str], why: str
-) -> None:
-    """A run that is harmed, once so much is stored, and one after it that is not. `why`: what the first is told."""
+) -> int:
+    """A run that is harmed, once so much is stored, and one after it that is not: how often the first computed what it
+    could not store. `why`: what it is told."""
     path = os.pathsep.join([str(Path(made.__file__).parent), *filter(None, sys.path)])
     changes = json.dumps([(command.split(), stored) for command, stored in steps])
     command_line = [*before, sys.executable, "-c", RUN, str(folder), changes]
@@ -72,6 +80,7 @@ def fails_and_is_mended(
     assert lost
     for line in lost.values():
         assert line.startswith(said) or f"{store} is not writable ({why}): name another" in line
+    return sum(before_it.values()) - kept
 
 
 def is_possible(command: list[str]) -> bool:
@@ -90,7 +99,8 @@ def test_a_disk_that_is_full_is_told_and_costs_nothing_that_is_stored(beside: di
     (tmp_path / "store").mkdir()
     mounted = ["sh", "-c", 'mount -t tmpfs -o size=96k none "$4/store" && exec "$@"', "sh"]
     sizes = [(f"mount -t tmpfs -o remount,size={size} none", 0) for size in ("96k", "16m")]
-    fails_and_is_mended([*FULL, *mounted], sizes, tmp_path, beside, "No space left on device")
+    lost = fails_and_is_mended([*FULL, *mounted], sizes, tmp_path, beside, "No space left on device")
+    assert lost <= 1, "nothing is computed for a disk that is full"
 
 
 @RUNS
@@ -101,3 +111,45 @@ def test_permissions_that_are_lost_are_told_and_cost_nothing_that_is_stored(
         pytest.skip(f"permissions bind nobody here: {' '.join(BARRED)} is missing or not allowed")
     (tmp_path / "store").mkdir()
     fails_and_is_mended(BARRED, [("chmod -R a-w", 15), ("chmod -R u+w", 0)], tmp_path, beside, "Permission denied")
+
+
+class Keeping(made.MadeEvaluator):
+    """Keeps something beside its scores, for which there is no room."""
+
+    def evaluate(self, subject: Any, /) -> Measured:
+        super().evaluate(subject)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("os.fsync", out_of_room)
+            write_sealed(self.log.parent / "store" / "cache" / "kept", b"")
+        raise AssertionError
+
+
+def out_of_room(_: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_is_kept_beside_scores_and_finds_no_room_ends_the_computing_too(tmp_path: Path) -> None:
+    runner = made.made_runner(tmp_path, made.names_of(4))
+    runner.evaluator = Keeping(runner.evaluator.log)
+    found = made.score_all(runner)
+    assert made.times(tmp_path) == {"c00000": 1}
+    (said,) = set(found.values())
+    assert str(said).startswith(
+        f"{tmp_path / 'store' / 'cache' / 'kept'} cannot be written (No space left on device): "
+    )
+
+
+def test_a_command_whose_file_finds_no_room_names_it_and_is_no_wrong_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", out_of_room)
+    app = new_app("Help.", "uds-bench")
+    for name in ("write", "other"):  # one alone would be no group
+        app.command(name)(lambda: write_json(tmp_path / "out.json", {}))
+    ran = CliRunner().invoke(app, ["write"])
+    assert ran.exit_code == 1
+    assert ran.stderr.startswith(
+        f"uds-bench: error: {tmp_path / 'out.json'} cannot be written (No space left on device): "
+    )
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

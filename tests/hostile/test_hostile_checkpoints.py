@@ -25,6 +25,7 @@ from uds_bench.scoring.store import Store
 Damage = Callable[[Path], object]
 HANGS = r"(([a-z_.0-9]+)+)+[!]"
 LOOP = "{% for a in range(9999) %}" * 3 + "{% endfor %}" * 3
+PANICS = {"type": "Split", "pattern": {"Regex": r"a$|(([\w ]+)+)+!"}, "behavior": "Isolated", "invert": False}
 SECONDS = 240
 """Within which anything is refused, on a machine that is busy; what is hostile here would take years, or 10 GB."""
 
@@ -96,6 +97,7 @@ HOSTILE: dict[str, Damage] = {
     "deep index": written("model.safetensors.index.json", '{"a":' * 100_000),
     "a list of tokenizers": written("tokenizer_config.json", '{"tokenizer_class": ["a"]}'),
     "deep tokenizer": written("tokenizer.json", "[" * 100_000),
+    "a pattern that makes it panic": lambda folder: _set(folder / "tokenizer.json", {"pre_tokenizer": PANICS}),
     "loops without end": written("chat_template.jinja", LOOP),
     "a text of 10 GB": written("chat_template.jinja", "{{ 'a' * 10000000000 }}"),
     "a text that fills the window": written(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
-from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, failures, one_line
 from uds_bench.manifest.section import Section
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def preflight(
                 require_same_replies(f"{name} ({spec.model})", read_reply_rules(spec, tokenizer), rules)
         except UdsError as error:
             alike.setdefault(str(error), []).append(name)
-        except Exception as error:  # whatever its files make a library say: the others are judged
+        except failures() as error:  # whatever its files make a library say: the others are judged
             alike[f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again"] = [name]
     return {name: _reason(why, shared, specs) for why, shared in alike.items() for name in shared}
 

@@ -15,7 +15,7 @@ from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders
 from uds_bench.checkpoints.spec import CheckpointSpec
 from uds_bench.checkpoints.weights import check_finite, tensors, weight_files
 from uds_bench.children import Child, ChildError
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, failures, one_line
 from uds_bench.storage import load_json
 
 FORMS = frozenset({"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "VERA", "LN_TUNING"})
@@ -47,7 +47,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
         config.inference_mode = True
         wrapped = PeftModel(model, config)
         result = wrapped.load_adapter(str(folder), "default", torch_device=str(model.device))
-    except Exception as error:  # PEFT has its own class for each tuner's misfit
+    except failures() as error:  # PEFT has its own class for each tuner's misfit
         raise CheckpointError(
             f"adapter {name} does not fit its base model: {one_line(error)}: use the base that it was trained on"
         ) from error

@@ -14,6 +14,7 @@ from uds_bench.checkpoints.anatomy import FamilyError, find_anatomy
 from uds_bench.checkpoints.probe import verify
 from uds_bench.checkpoints.source import attention_implementation, config_folder, read_config
 from uds_bench.checkpoints.spec import CheckpointSpec
+from uds_bench.errors import failures
 from uds_bench.progress import hushed
 
 LAYERS, VOCABULARY, EXPERTS = 3, 97, 8
@@ -60,7 +61,7 @@ def _refusal(config: Any) -> str:
         if key not in _refusals:
             _refusals[key] = tried(type(config).from_dict(values))
         return _refusals[key]
-    except Exception:  # sizes that do not go together: each family says so in its own way
+    except failures():  # sizes that do not go together: each family says so in its own way
         return ""
 
 

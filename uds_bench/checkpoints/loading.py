@@ -18,7 +18,7 @@ from uds_bench.checkpoints.settings import raw_contents, require_own, settings_f
 from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import alone, check_finite, finite, names, weight_files
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, failures, one_line
 from uds_bench.extras import require
 from uds_bench.progress import hushed
 
@@ -122,7 +122,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer
         with hushed():
             return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # every tokenizer class fails in its own way
+    except failures() as error:  # every tokenizer class fails in its own way
         raise CheckpointError(
             f"checkpoint {name}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
             "again with tokenizer.save_pretrained(folder)"
@@ -162,7 +162,7 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
                 **options,
             )
         model.name_or_path = model.config.name_or_path = str(folder)
-    except Exception as error:  # HF and the quantizer raise many unrelated classes
+    except failures() as error:  # HF and the quantizer raise many unrelated classes
         raise CheckpointError(
             f"checkpoint {spec.model} cannot be loaded from {folder} on {device} ({type(error).__name__}: "
             f"{one_line(error)}): check that config.json belongs to these weights and that they fit the "

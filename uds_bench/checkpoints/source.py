@@ -24,7 +24,7 @@ from transformers import CONFIG_MAPPING, AutoConfig
 from uds_bench.checkpoints.bounded import require_bounded, require_small
 from uds_bench.checkpoints.settings import require_own, settings_files
 from uds_bench.checkpoints.spec import EMBEDDED, CheckpointSpec, Shape
-from uds_bench.errors import CheckpointError, did_you_mean, one_line
+from uds_bench.errors import CheckpointError, did_you_mean, failures, one_line
 from uds_bench.progress import hushed
 from uds_bench.storage import load_json
 
@@ -109,7 +109,7 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
                 ignore_patterns=list(_SKIPPED),
             )
         )
-    except Exception as error:  # the hub raises a score of unrelated classes; each means: no files
+    except failures() as error:  # the hub raises a score of unrelated classes; each means: no files
         if isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled):
             why, how = f"the hub was not reached, nor is it in HF_HUB_CACHE ({cache})", "check the name and the network"
         elif isinstance(error, RepositoryNotFoundError | RevisionNotFoundError):
@@ -223,7 +223,7 @@ def _read_config(folder: Path, said: Any) -> Any:
     try:
         with hushed():
             return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # each family validates its own fields with its own errors
+    except failures() as error:  # each family validates its own fields with its own errors
         raise CheckpointError(f"{path}: {one_line(error)}: mend the configuration") from error
 
 

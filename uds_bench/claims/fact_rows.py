@@ -42,16 +42,30 @@ def write_run(report: RunReport, path: Path) -> str:
     if not is_installed("pyarrow"):
         write_json(path, values)
         return "scores fact by fact stand in the JSON: pip install 'uds-bench[parquet]' puts them in a table beside it"
+    place = path.with_suffix(".parquet")
+    rows = write_table(values, place)
+    named = FactTable(file=place.name, sha256=file_digest(place), rows=rows)
+    kept = [{k: v for k, v in row.items() if k not in ("per_fact", *PACKED)} for row in values["scores"]]
+    write_json(path, values | {"scores": kept, "wordings": {}, "table": named.model_dump()}, indent=None)
+    return ""
+
+
+def write_table(values: Mapping[str, Any], path: Path) -> int:
+    """Write scores fact by fact as a Parquet file, whole or not at all; pyarrow is there.
+
+    Args:
+        values: A run or scores as their JSON has them, rows fact by fact among them.
+        path: Of the Parquet file.
+
+    Returns:
+        How many rows it has.
+    """
     import pyarrow.parquet as pq
 
     table, buffer = _table(values), BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    place = path.with_suffix(".parquet")
-    write_atomic(place, buffer.getvalue())
-    named = FactTable(file=place.name, sha256=file_digest(place), rows=table.num_rows)
-    kept = [{k: v for k, v in row.items() if k not in ("per_fact", *PACKED)} for row in values["scores"]]
-    write_json(path, values | {"scores": kept, "wordings": {}, "table": named.model_dump()}, indent=None)
-    return ""
+    write_atomic(path, buffer.getvalue())
+    return int(table.num_rows)
 
 
 def read_report(values: Mapping[str, Any], path: Path, parts: Mapping[str, type[ReportPart]]) -> RunReport:
@@ -169,4 +183,4 @@ def _rows(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         common = {"score": at, **{key: score[key] for key in ADDRESS}, **packed}
         for fact in score["per_fact"] or [{}]:
             detail = json.dumps(fact["detail"], allow_nan=False) if fact.get("detail") else None
-            yield {**common, **fact, "detail": detail, **values["wordings"].get(fact.get("id", ""), {})}
+            yield {**common, **fact, "detail": detail, **values.get("wordings", {}).get(fact.get("id", ""), {})}

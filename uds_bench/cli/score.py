@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from uds_bench.scoring.engine import Engine
 
 FORMATS = (".json", CSV := ".csv")
+NAMED = 3
+"""Checkpoints that a line names which tells the same of all of them."""
 EXAMPLE = "uds-bench score --manifest uds.toml --metrics uds,entity_accuracy --out scores.json"
 
 
@@ -84,9 +86,14 @@ def score(
     errors += lost
     write_scores(out, scores, errors)
     show_table(map(_row, scores))
-    for name, message in dict.fromkeys((error["checkpoint"], error["message"]) for error in errors):
-        say(f"uds-bench: could not score {name}: {message}", err=True)
-    say(f"{known} scores written to {out}, {len(errors)} could not be computed", err=True)
+    lines: dict[str, dict[str, None]] = {}
+    for error in errors:
+        lines.setdefault(error["message"], {})[error["checkpoint"]] = None
+    for message, names in lines.items():
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        say(f"uds-bench: could not score {', '.join([*names][:NAMED])}{more}: {message}", err=True)
+    empty = "" if share is None or scores or errors else f": share {share} is empty, all scores are in other shares"
+    say(f"{known} scores written to {out}, {len(errors)} could not be computed{empty}", err=True)
     raise typer.Exit(1 if errors else 0)
 
 

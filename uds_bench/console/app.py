@@ -14,10 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from uds_bench.console.lines import say
-from uds_bench.errors import ConfigurationError, UdsError, one_line
+from uds_bench.errors import NO_ROOM, ConfigurationError, StoreError, UdsError, one_line, unwritten
 
-FAULT, CONFIGURATION, NOTHING = 3, 4, 5
-"""Exit codes as pytest has them: a fault of ours; something is configured wrongly; there was nothing to look at."""
+FAILED, FAULT, CONFIGURATION, NOTHING = 1, 3, 4, 5
+"""Exit codes as pytest has them: not all came out; a fault of ours; something is configured wrongly; there was nothing
+to look at."""
 TRACEBACK = "UDS_BENCH_TRACEBACK"
 """The variable that, set to anything, shows where a fault is."""
 UNEXPECTED = "a fault of uds-bench, or a file that it did not expect"
@@ -79,10 +80,12 @@ def _one_line_of_usage() -> Iterator[None]:
 
 
 def end(error: Exception) -> NoReturn:
-    """A line a cause on stderr, and exit 4."""
+    """A line a cause on stderr, and exit 4; exit 1 for a disk that is full, with which no option is wrong."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        error = unwritten(error.filename or "a file", error)
     for cause in error.causes if isinstance(error, UdsError) else [error]:
         say(f"uds-bench: error: {cause}", err=True)
-    raise SystemExit(CONFIGURATION) from None
+    raise SystemExit(FAILED if isinstance(error, StoreError) else CONFIGURATION) from None
 
 
 def new_app(text: str, command: str) -> typer.Typer:

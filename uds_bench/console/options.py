@@ -44,7 +44,7 @@ EngineOption = Annotated[
     str,
     typer.Option(
         "--engine",
-        metavar="local|ray|slurm[:N]",
+        metavar="local|ray|slurm[:N|:local]",
         help="Where the work is done: processes of this machine, a Ray cluster (RAY_ADDRESS), N jobs of Slurm.",
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from uds_bench.device import cores
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.extras import require
 
@@ -18,7 +19,8 @@ JOBS = 32
 
 
 def find_engine(text: str, option: str = "--engine") -> Engine | None:
-    """The engine that an option names; None for `local`, the processes of this machine.
+    """The engine that an option names; None for `local`, the processes of this machine. `slurm:local`: its jobs are
+    processes of this machine too.
 
     Raises ConfigurationError for another word, ExtraError where the engine's package is missing.
     """
@@ -27,7 +29,7 @@ def find_engine(text: str, option: str = "--engine") -> Engine | None:
         return None
     if name not in PACKAGES or (colon and name != "slurm"):
         raise ConfigurationError(f"{option}: there is no {text!r}: {did_you_mean(text, [LOCAL, *PACKAGES, 'slurm:8'])}")
-    if colon and not (number.isascii() and number.isdigit() and int(number)):
+    if colon and number != LOCAL and not (number.isascii() and number.isdigit() and int(number)):
         raise ConfigurationError(f"{option} {text}: {number!r} is no number of jobs: give 1 or more, as in slurm:8")
     require(f"{option} {name}", PACKAGES[name])
     if name == "ray":
@@ -36,4 +38,4 @@ def find_engine(text: str, option: str = "--engine") -> Engine | None:
         return RayEngine()
     from uds_bench.engines.on_slurm import SlurmEngine
 
-    return SlurmEngine(int(number or JOBS))
+    return SlurmEngine(cores(), LOCAL) if number == LOCAL else SlurmEngine(int(number or JOBS))

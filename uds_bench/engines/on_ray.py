@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from uds_bench.engines.process import score
 from uds_bench.errors import UdsError, UdsWarning, one_line
 from uds_bench.scoring.engine import RETRIES, Groups, Needs, ProcessReport, Scorer, failure
 
+REACHED = 10
+"""Seconds within which a cluster answers."""
 UNDER_WAY = 1000
 """Tasks that are handed to the cluster at a time."""
 
@@ -56,6 +59,10 @@ class RayEngine:
                     except ray.exceptions.RayError:
                         report = failure(groups)
                     yield groups, report
+        except ray.exceptions.RayError as error:
+            said = f"the Ray cluster was lost ({one_line(error)}): run again; what is stored is kept"
+            self._refused = UdsError(said)
+            raise self._refused from error
         finally:
             for task in pending:
                 ray.cancel(task, force=True)
@@ -70,6 +77,7 @@ class RayEngine:
         if not ray.is_initialized():
             own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False, **self._given}
             try:
+                _require_answer(os.environ.get("RAY_ADDRESS", ""))
                 ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)
             except Exception as error:  # Ray's own are of every sort
                 where = os.environ.get("RAY_ADDRESS", "on this machine")
@@ -77,6 +85,13 @@ class RayEngine:
                 self._refused = UdsError(said)
                 raise self._refused from error
         return ray
+
+
+def _require_answer(address: str) -> None:
+    """Raises OSError where nobody answers at `host:port`: Ray itself tries for minutes. Its other words are its own."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), REACHED).close()
 
 
 def score_once_made(name: str, made: list[Any], groups: Groups, wait: bool, threads: int, folder: str) -> ProcessReport:

@@ -6,8 +6,10 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from uds_bench.engines.process import score
+from uds_bench.errors import UdsError, one_line
 from uds_bench.scoring.engine import RETRIES, Groups, Needs, ProcessReport, Scorer, failure
 from uds_bench.storage import default_cache
 
@@ -22,6 +24,7 @@ class SlurmEngine:
 
     def __init__(self, jobs: int, cluster: str = "slurm", folder: Path | None = None) -> None:
         self.jobs, self.cluster, self._folder = jobs, cluster, folder
+        self._refused: UdsError | None = None
 
     def run(
         self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
@@ -31,25 +34,11 @@ class SlurmEngine:
             return
         import submitit
 
-        executor = submitit.AutoExecutor(self._folder or default_cache() / "jobs", cluster=self.cluster)
-        executor.update_parameters(
-            name="uds-bench",
-            timeout_min=MINUTES,
-            cpus_per_task=takes.cpus,
-            mem_gb=math.ceil(takes.memory / 2**30),
-            gpus_per_node=takes.gpus,
-            slurm_array_parallelism=self.jobs,
-        )
         run, folder = os.urandom(8).hex(), str(Path.cwd())
-
-        def started(groups: Groups) -> submitit.Job[ProcessReport]:
-            return executor.submit(score, run, make, groups, wait, takes.cpus, folder)
-
         left: list[Groups] = list(tasks)
         for _ in range(1 + RETRIES):
             shares = [[group for task in left[at :: self.jobs] for group in task] for at in range(self.jobs)]
-            with executor.batch():
-                jobs = {started(share): share for share in shares if share}
+            jobs = self._submitted(takes, [(run, make, share, wait, takes.cpus, folder) for share in shares if share])
             left = []
             try:
                 for job in submitit.helpers.as_completed(list(jobs), poll_frequency=LOOK):
@@ -67,3 +56,29 @@ class SlurmEngine:
                 return
         for task in left:
             yield task, failure(task)
+
+    def _submitted(self, takes: Needs, calls: Sequence[Any]) -> dict[Any, Groups]:
+        """A job for each call of `score`, with its groups."""
+        import submitit
+
+        if self._refused is not None:
+            raise self._refused
+        try:
+            executor = submitit.AutoExecutor(self._folder or default_cache() / "jobs", cluster=self.cluster)
+            executor.update_parameters(
+                name="uds-bench",
+                timeout_min=MINUTES,
+                cpus_per_task=takes.cpus,
+                mem_gb=math.ceil(takes.memory / 2**30),
+                gpus_per_node=takes.gpus,
+                slurm_array_parallelism=self.jobs,
+            )
+            with executor.batch():
+                jobs = [executor.submit(score, *call) for call in calls]
+        except Exception as error:  # submitit's own, and of its commands, are of every sort
+            self._refused = UdsError(
+                f"Slurm took no jobs ({one_line(error)}): see that srun and sbatch work here, and run again; "
+                "what is stored is kept"
+            )
+            raise self._refused from error
+        return {job: call[2] for job, call in zip(jobs, calls, strict=True)}

@@ -140,7 +140,7 @@ _OF_CPU = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")
 MORE_ROOM = "use a device with more, fewer bits (dtype, quantization), or shorter texts"
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether the memory of a device, or of this machine, did not hold what was asked for.
 
     Example:
@@ -152,7 +152,7 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and any(said in str(error) for said in _OF_CPU)
 
 
-def lacking(error: Exception) -> str:
+def lacking(error: BaseException) -> str:
     """What such an error says was asked for, in some words."""
     found = re.search(r"(tried|unable) to allocate \d[\d.]* \w+", str(error), re.IGNORECASE)
     return found[0][0].lower() + found[0][1:] if found else str(error).split(". ")[0] or "out of memory"

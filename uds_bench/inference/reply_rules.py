@@ -12,7 +12,7 @@ from transformers import GenerationConfig
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.checkpoints.source import read_config
-from uds_bench.errors import CheckpointError, one_line
+from uds_bench.errors import CheckpointError, failures, one_line
 from uds_bench.facts import stop_tokens, tokenizer_key
 
 
@@ -47,7 +47,7 @@ def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:
     try:
         own = (folder / "generation_config.json").is_file()
         found = GenerationConfig.from_pretrained(folder) if own else GenerationConfig.from_model_config(config)
-    except Exception as error:  # the file may hold anything
+    except failures() as error:  # the file may hold anything
         raise CheckpointError(
             f"{folder / 'generation_config.json'}: cannot be read ({one_line(error)}): copy its parent's"
         ) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from uds_bench.errors import UdsError
+from uds_bench.errors import UdsError, unwritten
 from uds_bench.scoring.shelf import MOST_STORED, Found
 from uds_bench.storage import read_regular, require_store, require_writable, write_atomic, write_new
 
@@ -95,7 +95,4 @@ class Folder:
         try:
             yield
         except OSError as error:
-            raise UdsError(
-                f"{self.folder} cannot be written ({error.strerror or error}): make room there, or mend its "
-                "permissions, and run again; what is stored is kept"
-            ) from error
+            raise unwritten(self.folder, error) from error

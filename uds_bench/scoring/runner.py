@@ -15,7 +15,17 @@ import transformers
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
 from uds_bench.code_digest import code_digest
-from uds_bench.errors import CheckpointError, ConfigurationError, UdsError, did_you_mean, one_line
+from uds_bench.errors import (
+    NO_ROOM,
+    CheckpointError,
+    ConfigurationError,
+    StoreError,
+    UdsError,
+    did_you_mean,
+    failures,
+    one_line,
+    unwritten,
+)
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.inference.batches import MORE_ROOM, is_out_of_memory, lacking
@@ -32,6 +42,8 @@ from uds_bench.storage import content_key
 
 BATCH_SIZE = 16
 DEVICES = ("cpu", "cuda")
+STORE = ""
+"""What has failed, in the place of a checkpoint, where the store takes nothing more."""
 TOLD = ("rendered", "template", "patching", "patching_reason", "asking", "replies", "drawn")
 """Notes of an evaluation that are provenance."""
 
@@ -154,7 +166,7 @@ class ScoreRunner:
                 self._digests[place] = digest(self.spec(name), place[1])
             except UdsError:
                 raise
-            except Exception as error:
+            except failures() as error:
                 raise CheckpointError(f"{name}: cannot be read ({one_line(error)}): save it again") from error
         return self._digests[place]
 
@@ -176,7 +188,10 @@ class ScoreRunner:
         every = dict.fromkeys([*self._read_by(wanted), *wanted])
         for request in sorted(every, key=lambda one: one.checkpoint not in self.first):
             try:
-                if self.failed().keys().isdisjoint((request.place, str(request))) and self.stored(request) is None:
+                if (
+                    self.failed().keys().isdisjoint((STORE, request.place, str(request)))
+                    and self.stored(request) is None
+                ):
                     missing.setdefault(self.cell(request), request)  # checkpoints of one content have one score
             except CheckpointError:
                 continue  # noted in failures; the claims about this checkpoint will say so
@@ -247,13 +262,14 @@ class ScoreRunner:
         """
         place = group[0].place
         try:
+            self._failures.raise_if(STORE)
             self._failures.raise_if(place)
             with self.store.lease(self.group_key(group[0])) as is_ours:
                 # What another one stored since it was found missing is not computed again.
                 if is_ours and (missing := [request for request in group if self.stored(request) is None]):
                     self._compute(missing)
-        except Exception as error:  # whatever its files made a library say: the others go on
-            self._failures.add(place, as_uds_error(place, error))
+        except failures() as error:  # whatever its files made a library say: the others go on
+            self._fail(place, error)
             return True
         return is_ours
 
@@ -265,9 +281,14 @@ class ScoreRunner:
         subject = self._subject(group[0])
         for request in group:
             try:
+                self._failures.raise_if(STORE)
                 self._measure(request, subject)
-            except Exception as error:
-                self._failures.add(str(request), as_uds_error(str(request), error))
+            except failures() as error:
+                self._fail(str(request), error)
+
+    def _fail(self, what: str, error: BaseException) -> None:
+        told = as_uds_error(what, error)
+        self._failures.add(STORE if isinstance(told, StoreError) else what, told)
 
     _batch_size = BATCH_SIZE
 
@@ -366,14 +387,17 @@ class ScoreRunner:
 
     def _raise_if(self, request: ScoreRequest) -> None:
         """Raise what was met before: by the request itself, or by loading what it is about."""
+        self._failures.raise_if(STORE)
         self._failures.raise_if(request.place)
         self._failures.raise_if(str(request))
 
 
-def as_uds_error(what: str, error: Exception) -> UdsError:
+def as_uds_error(what: str, error: BaseException) -> UdsError:
     """What went wrong, as an error whose message is a line."""
     if isinstance(error, UdsError):
         return error
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return unwritten(error.filename or "a file", error)
     if is_out_of_memory(error):
         return CheckpointError(f"{what}: the device has too little memory ({lacking(error)}): {MORE_ROOM}")
     return UdsError(f"{what}: scoring failed with {type(error).__name__}: {one_line(error)}")

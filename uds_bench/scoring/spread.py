@@ -6,21 +6,36 @@ import gc
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.children import end_with_parent
 from uds_bench.device import cores
-from uds_bench.errors import UdsError
 from uds_bench.progress import hush_process
-from uds_bench.scoring.engine import Groups, ProcessReport, Scorer, complete, limit_threads, run_task
+from uds_bench.scoring.engine import (
+    RETRIES,
+    Groups,
+    ProcessReport,
+    Scorer,
+    complete,
+    failure,
+    limit_threads,
+    run_task,
+)
+
+LOST = (
+    f"its process was killed {1 + RETRIES} times while it scored: see that memory is enough and run again; what is "
+    "finished is kept in the store"
+)
 
 
 @dataclass(frozen=True)
@@ -39,11 +54,11 @@ class Spread:
     """Works in the order in which they are wanted, in this process and in `count` - 1 others.
 
     This process goes on as soon as what it wants is scored. The others score what is left meanwhile, and this one does
-    its share when it wants more; `close` ends that.
+    its share when it wants more; `close` ends that. A process that is killed is replaced, and its task begun anew.
     """
 
     def __init__(self, works: Sequence[Work], count: int) -> None:
-        self._works = works
+        self._works, self._count = works, count - 1
         self._tasks: dict[Future[ProcessReport], tuple[int, Groups]] = {}
         self._waiting = {at: work.groups for at, work in enumerate(works) if work.first}
         self._held: list[tuple[int, Groups]] = []
@@ -53,7 +68,12 @@ class Spread:
         makes = Path(self._open.enter_context(TemporaryDirectory())) / "makes"
         makes.write_bytes(pickle.dumps([work.make for work in works]))
         self._open.enter_context(_limited(threads))
-        self._pool = ProcessPoolExecutor(count - 1, get_context("spawn"), _start, (threads, makes))
+        # Each is a pool of its own, so that who was killed is known by its task, and the others go on.
+        self._new = partial(ProcessPoolExecutor, 1, get_context("spawn"), _start, (threads, makes))
+        self._processes = SimpleQueue[ProcessPoolExecutor]()
+        for _ in range(self._count):
+            self._processes.put(self._new())
+        self._pool = ThreadPoolExecutor(self._count)
         # What others wait for comes first.
         for at in sorted(range(len(works)), key=lambda at: at not in self._waiting):
             self._submit(at, [works[at].first] if at in self._waiting else [[group] for group in works[at].groups])
@@ -68,35 +88,31 @@ class Spread:
         return any(self._works[at].scorer is scorer for at, _ in [*self._tasks.values(), *self._held])
 
     def until(self, scorer: Scorer, advance: Callable[[int], None]) -> None:
-        """Score with the others until nothing is left of what a scorer is to score. Raises UdsError where a process was
-        killed."""
-        try:
-            while any(self._works[at].scorer is scorer for at, _ in self._tasks.values()):
-                # What is wanted, else what comes last; the others begin at the other end.
-                last = [*self._tasks][::-1]
-                last.sort(key=lambda task: self._scorer(task) is not scorer)
-                own = next((task for task in last if task.cancel()), None)
-                if own is not None:
-                    at, groups = self._tasks.pop(own)
-                    self._finish(
-                        at, groups, run_task(self._works[at].scorer, groups, at in self._waiting).held, advance
-                    )
-                for done in wait(self._tasks, 0 if own else None, FIRST_COMPLETED).done:
-                    at, groups = self._tasks.pop(done)
-                    self._works[at].scorer.take(report := done.result())
-                    self._finish(at, groups, report.held, advance)
-        except BrokenProcessPool as error:
-            raise UdsError(
-                "a process was killed while it scored: see that memory is enough and run again; what is finished "
-                "is kept in the store"
-            ) from error
+        """Score with the others until nothing is left of what a scorer is to score."""
+        while any(self._works[at].scorer is scorer for at, _ in self._tasks.values()):
+            # What is wanted, else what comes last; the others begin at the other end.
+            last = [*self._tasks][::-1]
+            last.sort(key=lambda task: self._scorer(task) is not scorer)
+            own = next((task for task in last if task.cancel()), None)
+            if own is not None:
+                at, groups = self._tasks.pop(own)
+                held = run_task(self._works[at].scorer, groups, at in self._waiting).held
+                self._finish(at, groups, held, advance)
+            for done in wait(self._tasks, 0 if own else None, FIRST_COMPLETED).done:
+                at, groups = self._tasks.pop(done)
+                self._works[at].scorer.take(report := done.result())
+                self._finish(at, groups, report.held, advance)
         for at, left in [one for one in self._held if self._works[one[0]].scorer is scorer]:
             self._held.remove((at, left))
             complete(scorer, left, advance)
 
     def close(self) -> None:
         """Begin nothing more, and take what was done."""
-        self._pool.shutdown(cancel_futures=True)
+        for task in self._tasks:
+            task.cancel()
+        for _ in range(self._count):
+            self._pool.submit(lambda: self._processes.get().shutdown())
+        self._pool.shutdown()
         for task, (at, _) in self._tasks.items():
             if task.done() and not task.cancelled() and task.exception() is None:
                 self._works[at].scorer.take(task.result())
@@ -106,7 +122,22 @@ class Spread:
         return self._works[self._tasks[task][0]].scorer
 
     def _submit(self, at: int, each: Iterable[Groups]) -> None:
-        self._tasks |= {self._pool.submit(_score, at, groups, at in self._waiting): (at, groups) for groups in each}
+        self._tasks |= {
+            self._pool.submit(self._elsewhere, at, groups, at in self._waiting): (at, groups) for groups in each
+        }
+
+    def _elsewhere(self, at: int, groups: Groups, wait: bool) -> ProcessReport:
+        """In a thread: what one of the processes, or one in its place, made of groups."""
+        process = self._processes.get()
+        try:
+            for _ in range(1 + RETRIES):
+                try:
+                    return process.submit(_score, at, groups, wait).result()
+                except BrokenProcessPool:
+                    process = self._new()
+            return failure(groups, LOST)
+        finally:
+            self._processes.put(process)
 
     def _finish(self, at: int, groups: Groups, held: Groups, advance: Callable[[int], None]) -> None:
         if at in self._waiting:

@@ -41,8 +41,7 @@ class WorkerPool:
         return watched(text, total, self._open_console, WORTH_A_PROCESS)
 
     def score(self, work: Work) -> None:
-        """Score every group, here or in several processes. Raises UdsError where a process was killed; what is stored
-        is kept."""
+        """Score every group, here or in several processes."""
         if not (work.groups or work.first):
             return
         if self._engine is not None:

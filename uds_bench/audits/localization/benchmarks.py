@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from uds_bench.audits.localization import tasks, utility
 from uds_bench.audits.localization.tasks import RIGHT, Tasks
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.errors import ConfigurationError, UdsError, one_line
+from uds_bench.errors import ConfigurationError, UdsError, failures, one_line
 from uds_bench.metrics.metric import FactValue, Measure, Measured, MetricSummary
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.statistics import SEED
@@ -110,7 +110,7 @@ def _ask(checkpoint: Checkpoint, singly: Mapping[str, Any], limit: int | None) -
                 task.set_fewshot_seed(SEED)
             # Not simple_evaluate, which asks the machine and the hub about everything for its log.
             found = evaluate(model, {"tasks": dict(singly), "groups": {}}, limit=limit, bootstrap_iters=0)
-    except Exception as error:  # of the package, its tasks or the model: many unrelated classes
+    except failures() as error:  # of the package, its tasks or the model: many unrelated classes
         raise UdsError(
             f"lm-evaluation-harness failed on {checkpoint.spec.model} ({type(error).__name__}: {one_line(error)}): see "
             "what the tasks need, or name others under [localization] tasks"

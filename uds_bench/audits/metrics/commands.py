@@ -68,7 +68,8 @@ def meta(
     scores, failed = job.compute(runner, share)
     if share is not None:
         known = len(scores) - len(failed)
-        say(f"share {share}: {known} scores stored, {len(failed)} could not be computed; nothing is judged")
+        empty = "" if scores else " (it is empty: all scores are in other shares)"
+        say(f"share {share}{empty}: {known} scores stored, {len(failed)} could not be computed; nothing is judged")
         raise typer.Exit(1 if failed else 0)
     found = judged(judging, runner, failed)
     assert found.models is not None

@@ -11,7 +11,7 @@ from uds_bench.audits.metrics.diagnostics import SCOPES
 from uds_bench.audits.metrics.document import meta_document, sweep_frame
 from uds_bench.audits.metrics.meta_evaluation import MetaEvaluation, models_of
 from uds_bench.checkpoints.spec import EMBEDDED, plain
-from uds_bench.errors import MESSAGE_LENGTH, UdsError, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, failures, one_line
 from uds_bench.facts import Fact, encode
 from uds_bench.inference.patching import layer_tokens
 from uds_bench.inference.target import STACK
@@ -97,7 +97,7 @@ def hidden_layers(runner: MetricRunner, model: str, fact: str, words: bool) -> M
         made = runner.store.made(f"cache/layers/{key}", lambda: canonical(_layers(runner, model, asked, words)))
         table: dict[str, Any] = json.loads(made)
         return table
-    except Exception as error:  # whatever its files made a library say
+    except failures() as error:  # whatever its files made a library say
         return {"error": one_line(error, MESSAGE_LENGTH)}
 
 
