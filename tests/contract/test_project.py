@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import uds_bench
 
@@ -69,3 +70,14 @@ def test_the_oldest_transformers_that_is_taken_is_run() -> None:
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     assert f"transformers=={floor}.0 " in tox["testenv:oldest"]["commands_pre"]
+
+
+def test_what_is_locked_is_within_what_the_project_takes() -> None:
+    locked = dict(
+        line.split("==") for line in (ROOT / "packaging" / "lock.txt").read_text().splitlines() if "==" in line
+    )
+    wanted = [Requirement(line) for line in project(ROOT)["dependencies"]]
+    wanted += [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line[0] != "#"]
+    assert wanted
+    for one in wanted:
+        assert one.specifier.contains(locked[one.name.lower()]), one

@@ -90,8 +90,8 @@ def score(
     for error in errors:
         lines.setdefault(error["message"], {})[error["checkpoint"]] = None
     for message, names in lines.items():
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        say(f"uds-bench: could not score {', '.join([*names][:NAMED])}{more}: {message}", err=True)
+        others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        say(f"uds-bench: could not score {', '.join([*names][:NAMED])}{others}: {message}", err=True)
     empty = "" if share is None or scores or errors else f": share {share} is empty, all scores are in other shares"
     say(f"{known} scores written to {out}, {len(errors)} could not be computed{empty}", err=True)
     raise typer.Exit(1 if errors else 0)
