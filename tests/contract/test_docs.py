@@ -21,6 +21,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert link.startswith("http") or (page.parent / link).exists(), link
 
 
+def test_the_tests_that_hold_a_promise_are_there() -> None:
+    page = (ROOT / "docs" / "explanation" / "threats.md").read_text()
+    named = re.findall(r"\b(?:tests/[\w/.-]*\w|test_\w+\.py)", page)
+    assert len(named) >= 15
+    assert [one for one in named if not (ROOT / one).exists() and not any((ROOT / "tests").rglob(one))] == []
+
+
 def test_the_readme_is_short_and_leads_to_every_page_in_two_steps() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
     reached = {ROOT / "README.md"}
