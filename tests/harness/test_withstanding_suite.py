@@ -29,6 +29,7 @@ def test_each_attack_is_judged_beside_models_that_are_attacked_alike(bench: Benc
     assert relearned["interval"]["low"] > 0.5 > never["interval"]["high"], ran.text
     assert found["nf4", "retain3"]["observed"] == 0
     assert found["relearn_half", "shallow"]["interval"]["units"] == small.FORGET // 2
+    assert bench.changed() == [], "what is scored under an attack is of the files that lie there"
 
 
 def test_without_attacks_they_are_left_out_and_said_where_asked_for_alone(bench: Bench) -> None:
