@@ -59,6 +59,12 @@ def write_table(values: Mapping[str, Any], path: Path) -> int:
 
     Returns:
         How many rows it has.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     write_table({"scores": []}, Path(folder) / "rows.parquet")
+        0
     """
     import pyarrow.parquet as pq
 
