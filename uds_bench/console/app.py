@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any, NoReturn, TypeVar
 
@@ -38,7 +38,8 @@ class Commands(TyperGroup):
         """Runs a command; what goes wrong ends it in lines."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # half a character of a file is spelled out, and ends nothing
-                stream.reconfigure(errors="backslashreplace")
+                with suppress(OSError):  # it was opened on a file and has become a pipe since
+                    stream.reconfigure(errors="backslashreplace")
         try:
             with warnings.catch_warnings():
                 # What a library says of its own next version is nobody's here to mend, and stands above our tables.
