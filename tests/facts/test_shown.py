@@ -346,6 +346,7 @@ def test_who_writes_a_number_without_end_ends_no_audit() -> None:
         "[[a|",
         "<rt>a",
         "\x1b[1;",
+        "\\e]",
         "aB",
         "a\u0431",
         "\u093e",

@@ -16,8 +16,9 @@ NOTE = re.compile(
     r"\[(?:\^\w{1,12}|\^?(?:note )?\d[\d ,\u2013-]{0,11})\]|\u3010[^\u3011]{1,20}\u3011|\(\d{1,3}\)"
     r"|<(sup|ref)[^<>]*>[^<>]{1,80}</\1>|\$?\^\{?\d{1,3}\}?\$?\^?"
 )
+# A title of a window has an end nearby: one sought through all of a text, sign by sign, would take its square.
 TERMINAL = re.compile(
-    r"(?:\x1b|\\(?:033|x1b|u001b|e)|\^\[)(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[78=>])"
+    r"(?:\x1b|\\(?:033|x1b|u001b|e)|\^\[)(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[()][0-9A-B]|[78=>])"
     r"|\x9b[0-9;?]*[A-Za-z]|[^\n]\x08|(?-i:\\f[BIRPCW])|[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]",
     re.I,
 )
