@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from uds_bench.inference import polar
-from uds_bench.inference.basis_map import Map, PairMoments
+from uds_bench.inference.basis_map import Map, PairMoments, _filled
 from uds_bench.inference.polar import nearest_orthogonal
 
 
@@ -23,16 +23,19 @@ def by_singular_values(matrix: torch.Tensor) -> torch.Tensor:
     return left @ right
 
 
+def by_inverses(matrix: torch.Tensor) -> torch.Tensor | None:
+    """The way of a GPU."""
+    return polar._by_inverses(matrix, len(matrix) * torch.finfo(matrix.dtype).eps)
+
+
 @pytest.mark.parametrize("width", [1, 2, 7, 64, 200])
 @pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-9])
 @pytest.mark.parametrize("length", [1e-8, 1.0, 1e12])
-def test_it_is_the_one_that_singular_values_give(
-    width: int, smallest: float, length: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(polar, "_by_singular_values", lambda *_: pytest.fail("inverses were to do"))
+def test_it_is_the_one_that_singular_values_give(width: int, smallest: float, length: float) -> None:
     matrix = length * made(width, smallest)
-    found, left_open = nearest_orthogonal(matrix)
-    assert left_open == 0
+    found = by_inverses(matrix)
+    assert found is not None
+    assert nearest_orthogonal(matrix)[1] == 0
     assert (found.mT @ found - torch.eye(width)).abs().max() < 1e-13
     # The factor itself is as sure as rounding over the smallest singular value.
     assert (found - by_singular_values(matrix)).abs().max() < 1e-13 * max(1, 1e-2 / smallest)
@@ -50,6 +53,7 @@ def test_directions_in_which_a_matrix_is_empty_are_counted(empty: int) -> None:
 @pytest.mark.parametrize("smallest", [1e-15, 1e-17])
 def test_what_is_near_to_singular_goes_by_singular_values(smallest: float) -> None:
     matrix = made(64, smallest)
+    assert by_inverses(matrix) is None
     found, left_open = nearest_orthogonal(matrix)
     assert torch.equal(found, by_singular_values(matrix))
     assert left_open == int((torch.linalg.svdvals(matrix) <= 64 * torch.finfo(torch.float64).eps).sum())
@@ -57,11 +61,10 @@ def test_what_is_near_to_singular_goes_by_singular_values(smallest: float) -> No
 
 def test_one_that_does_not_settle_goes_by_singular_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polar, "STEPS", 2)
-    matrix = made(30, 1e-6)
-    assert torch.equal(nearest_orthogonal(matrix)[0], by_singular_values(matrix))
+    assert by_inverses(made(30, 1e-6)) is None
 
 
-def test_a_map_that_few_positions_leave_open_takes_no_singular_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_that_few_positions_leave_open_can_be_had_by_inverses() -> None:
     """It does to what was seen what the nearest map does, and says at least how many directions are open."""
     width, positions = 24, 10
     draw = torch.Generator().manual_seed(1)
@@ -70,8 +73,8 @@ def test_a_map_that_few_positions_leave_open_takes_no_singular_values(monkeypatc
     seen = PairMoments.of(x, y)
     xx, yy, xy = seen.about(seen.x / positions, seen.y / positions)
     nearest, left_open = nearest_orthogonal(xy[0])
-    monkeypatch.setattr(polar, "_by_singular_values", lambda *_: pytest.fail("it is open in any case"))
     found = Map.fit(seen)
+    assert by_inverses(_filled(xy[0])) is not None
     assert found.open == left_open == width + 1 - positions
     centred, factor = x[0] - x[0].mean(0), (yy / xx).sqrt()
     assert (centred @ found.turn[0] - factor * centred @ nearest).abs().max() < 1e-6

@@ -83,7 +83,7 @@ class Map:
         turns, still, missing = [], [], max(0, x.shape[-1] + 1 - found.count)
         for one in xy:
             known = one.nan_to_num()
-            # A map that is open in any case is any that fits: the singular values of a wide one take minutes.
+            # A map that is open in any case is any that fits: on a GPU the singular values of a wide one take minutes.
             turned, left_open = nearest_orthogonal(_filled(known) if missing else known)
             turns.append(turned if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
             still.append(max(left_open, missing))

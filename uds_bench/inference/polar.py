@@ -1,5 +1,5 @@
-"""The orthogonal matrix nearest to a square one, by inverses: a GPU inverts in milliseconds what it takes minutes to
-find the singular values of."""
+"""The orthogonal matrix nearest to a square one: on a processor by singular values, up to three times as quick as
+inverses; on a GPU by inverses, in milliseconds, where singular values take minutes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,26 @@ def nearest_orthogonal(matrix: torch.Tensor) -> tuple[torch.Tensor, int]:
         (tensor([[ 0.,  1.],
                 [-1.,  0.]], dtype=torch.float64), 0)
     """
-    inverse, singular = torch.linalg.inv_ex(matrix)
     rounding = len(matrix) * torch.finfo(matrix.dtype).eps
+    found = None if matrix.device.type == "cpu" else _by_inverses(matrix, rounding)
+    return _by_singular_values(matrix, rounding) if found is None else (found, 0)
+
+
+def _by_inverses(matrix: torch.Tensor, rounding: float) -> torch.Tensor | None:
+    """None of a matrix that is near to singular, or does not settle."""
+    inverse, singular = torch.linalg.inv_ex(matrix)
     # The product bounds the ratio of the largest singular value to the smallest from above.
     if singular or not float(matrix.norm() * inverse.norm()) * rounding < 1:
-        return _by_singular_values(matrix, rounding)
+        return None
     found, moved = matrix, torch.inf
     for _ in range(STEPS):
         scale = 1.0 if moved <= NEAR else float((_size(inverse) / _size(found)) ** 0.25)
         before, found = found, (scale * found + inverse.mT / scale) / 2
         moved = float((found - before).norm() / found.norm())
         if moved <= DONE:
-            return (3 * found - found @ (found.mT @ found)) / 2, 0
+            return (3 * found - found @ (found.mT @ found)) / 2
         inverse = torch.linalg.inv(found)
-    return _by_singular_values(matrix, rounding)
+    return None
 
 
 def _by_singular_values(matrix: torch.Tensor, rounding: float) -> tuple[torch.Tensor, int]:
