@@ -29,6 +29,7 @@ BESIDE = {
     "children.py": "its stdout is a pipe to the process above it",
     "harness/plugin.py": "pytest's own page of it",
     "progress.py": "progress, in a terminal or a log",
+    "scoring/engine.py": "that it waits, while it waits, in a line",
     "zoo/training.py": "progress, in a log",
 }
 

@@ -60,7 +60,7 @@ def test_a_score_that_no_store_would_give_back_is_refused(tmp_path: Path, monkey
         Store(tmp_path).write(CELL, SCORE)
 
 
-@pytest.mark.parametrize("named", [OUTSIDE, "x/../../x", CELL.key.upper(), CELL.key[:-1], "a\0", "\ud800", None, ["a"]])
+@pytest.mark.parametrize("named", [OUTSIDE, "x/../../x", CELL.key.upper(), CELL.key[:-1], "a\0", "\ud800", None])
 def test_a_run_whose_score_names_no_cell_is_not_in_the_store(named: object, tmp_path: Path) -> None:
     """One that names a file outside the store brought its own score along."""
     score = replace(SCORE, provenance={"cell": named})

@@ -1,6 +1,8 @@
 """Load a checkpoint for measuring: fail closed on anything that would leave a part of it random or unread."""
 
 import json
+import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,7 +151,8 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     read = [*settings_files(folder), *folder.glob("model.safetensors.index.json"), *files]
     try:
         loader: Any = AutoModelForCausalLM
-        with alone(folder, read) as place:
+        with ExitStack() as stack:
+            place = stack.enter_context(alone(folder, read))
             model, report = loader.from_pretrained(
                 place,
                 config=config,
@@ -161,6 +164,8 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
                 output_loading_info=True,
                 **options,
             )
+            if is_spread(model):  # what waits on a disk is read from there for as long as the model is
+                weakref.finalize(model, stack.pop_all().close)
         model.name_or_path = model.config.name_or_path = str(folder)
     except failures() as error:  # HF and the quantizer raise many unrelated classes
         raise CheckpointError(

@@ -148,12 +148,12 @@ def _seconds(kind: str, first: _Trial, last: _Trial, units: int, decoding: Decod
     spent = [min(one.seconds[kind], decoding.of(one.steps[kind])) for one in (first, last)]
     plain = [one.seconds[kind] - own for one, own in zip((first, last), spent, strict=True)]
     steps, now, more = last.steps[kind], decoding.of(last.steps[kind]), last.units - first.units
+    each = 0.0
     if more:  # a part that took less than a smaller one was disturbed, or the smaller one was
-        each = max(plain[1] - plain[0], 0.0) / more
-    else:
+        each = min(max(plain[1] - plain[0], 0.0) / more, plain[1] / last.units)
+    elif units > last.units:
         read = last.tokens[kind] - sum(rows * count for rows, count in steps.items())
-        each = decoding.passed(read) / last.units if units > last.units else 0.0
-    each = min(each, plain[1] / last.units)
+        each = min(decoding.passed(read), plain[1]) / last.units
     grown = decoding.of(steps, units / last.units) / now if now else 0.0
     return plain[1] + each * (units - last.units) + spent[1] * grown
 
