@@ -46,7 +46,8 @@ def _by_inverses(matrix: torch.Tensor, rounding: float) -> torch.Tensor | None:
         before, found = found, (scale * found + inverse.mT / scale) / 2
         moved = float((found - before).norm() / found.norm())
         if moved <= DONE:
-            return (3 * found - found @ (found.mT @ found)) / 2
+            settled: torch.Tensor = (3 * found - found @ (found.mT @ found)) / 2
+            return settled
         inverse = torch.linalg.inv(found)
     return None
 
