@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -29,6 +30,8 @@ CELLS = "cells"
 StorePlace = Path | str
 """Where scores are kept: a folder, or a bucket by its URL."""
 HOUR = 60 * 60
+PIECE = 1 << 20
+"""Bytes that are read at a time."""
 MOST_DIGITS, NEAR = 300, 40
 """Digits of a whole number that a float holds; characters that say where something stands."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -246,9 +249,16 @@ def _warn_altered(path: Path) -> None:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 (hex) of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 (hex) of a plain file's bytes, as many as it has. Raises OSError for any other, which may have no end."""
+    sha = hashlib.sha256()
+    with _opened(path) as file:
+        if not _is_regular(file):
+            raise OSError(errno.EINVAL, "is no plain file", str(path))
+        left = os.fstat(file.fileno()).st_size
+        while left and (piece := file.read(min(left, PIECE))):
+            sha.update(piece)
+            left -= len(piece)
+    return sha.hexdigest()
 
 
 def canonical(value: Any) -> bytes:

@@ -77,9 +77,19 @@ def pickled(adapter: Path) -> None:
     (adapter / "adapter_model.safetensors").rename(adapter / "adapter_model.bin")
 
 
+def in_shards(adapter: Path) -> None:
+    """With a pickle beside them, which PEFT would read in their place."""
+    names = load_file(adapter / "adapter_model.safetensors")
+    (adapter / "adapter_model.safetensors").rename(adapter / "shard-1.safetensors")
+    index = {"weight_map": dict.fromkeys(names, "shard-1.safetensors")}
+    (adapter / "adapter_model.safetensors.index.json").write_text(json.dumps(index))
+    (adapter / "adapter_model.bin").write_bytes(b"another")
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no configuration": (lambda f: (f / "adapter_config.json").unlink(), "has no adapter_config.json"),
     "no weights": (lambda f: (f / "adapter_model.safetensors").unlink(), "has no adapter_model.safetensors"),
+    "in shards": (in_shards, "is in shards, which PEFT does not read"),
     "pickled": (pickled, "has only pickled weights .adapter_model.bin"),
     "truncated": (
         lambda f: (f / "adapter_model.safetensors").write_bytes(b"\x10" * 40),

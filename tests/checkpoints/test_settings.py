@@ -99,3 +99,11 @@ def test_a_large_number_that_takes_no_time_is_read(llama: Path) -> None:
     file = llama / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"max_position_embeddings": 10_000_000}))
     assert load(CheckpointSpec(str(llama))).model.config.max_position_embeddings == 10_000_000
+
+
+def test_common_files_are_not_tried_first(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds, of every run on models of one's own."""
+    monkeypatch.setattr("uds_bench.checkpoints.bounded.Child", lambda *_: pytest.fail("nothing in them is uncommon"))
+    file = llama / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"eos_token_id": [128_001, 128_009]}))
+    assert load(CheckpointSpec(str(llama))).digest

@@ -81,6 +81,15 @@ HOSTILE: dict[str, Damage] = {
     "tokens without end": written(
         "tokenizer_config.json", '{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}'
     ),
+    "tokens under a million": written(
+        "tokenizer_config.json", '{"tokenizer_class": "ByT5Tokenizer", "extra_ids": 999999}'
+    ),
+    "a tokenizer that lies elsewhere": written(
+        "special_tokens_map.json", '{"tokenizer_file": "/elsewhere/tokenizer.json"}'
+    ),
+    "kinds of attention by a product": said(
+        model_type="gpt_neo", attention_types=[[["global", "local"] * 5000, 1_000_000]]
+    ),
     "weights of another name": said(transformers_weights="other.safetensors"),
     "a file of 60 GB": lambda folder: _sparse(folder / "junk.model", 60 << 30),
     "two kinds of weights": lambda folder: shutil.copy(min(folder.glob("*.safetensors")), folder / "model.safetensors"),
@@ -155,6 +164,9 @@ ADAPTERS: dict[str, dict[str, object]] = {
     "a list of kinds": {"peft_type": ["LORA"]},
     "weights that lie elsewhere": {"peft_type": "XLORA", "adapters": {"0": "/elsewhere"}, "hidden_size": 8},
     "layers of other layers": {"layer_replication": [[0, 1]] * 100_000},
+    "a start by chance": {"init_lora_weights": "pissa_niter_4"},
+    "terms without end": {"peft_type": "OFT", "use_cayley_neumann": True, "num_cayley_neumann_terms": 10**9},
+    "first ranks without end": {"peft_type": "ADALORA", "init_r": 3_000_000},
     "a start without end": {"init_lora_weights": "pissa_niter_1000000000"},
     "rank as text": {"r": "x"},
     "rank of 10**12": {"r": 10**12},

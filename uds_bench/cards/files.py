@@ -27,6 +27,9 @@ MAY_BE_WEIGHTS = (
 )
 """Ends of names of files that somebody else may load a model from."""
 
+MOST_BESIDE = 1 << 30
+"""Bytes of a file that is no weights."""
+
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
     from uds_bench.checkpoints import CheckpointSpec
@@ -89,14 +92,23 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
 
 
 def _files(folder: Path) -> list[Path]:
+    """Raises CheckpointError for a file that no card can name, or that is too large to be anything but weights."""
     read = _weights(folder)
-    return [
+    found = [
         file
         for file in sorted(folder.rglob("*"))
         if file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(folder).parent.parts)
         and (file in read or not file.name.endswith(MAY_BE_WEIGHTS))
     ]
+    for file in found:
+        if not str(file).isprintable():
+            raise CheckpointError(f"{str(file)!a}: a card cannot show such a name: rename the file")
+        if file not in read and (size := file.stat().st_size) > MOST_BESIDE:
+            raise CheckpointError(
+                f"{file}: has {size >> 20:,} MiB beside the weights, more than {MOST_BESIDE >> 20:,}: move it elsewhere"
+            )
+    return found
 
 
 def _weights(folder: Path) -> set[Path]:

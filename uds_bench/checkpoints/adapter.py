@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,18 @@ from uds_bench.checkpoints.patterns import patterns
 from uds_bench.checkpoints.probe import probe_logits
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, HUB_ID, Folders
 from uds_bench.checkpoints.spec import CheckpointSpec
-from uds_bench.checkpoints.weights import check_finite, tensors, weight_files
+from uds_bench.checkpoints.weights import alone, check_finite, tensors, weight_files
 from uds_bench.children import Child, ChildError
 from uds_bench.errors import CheckpointError, failures, one_line
 from uds_bench.storage import load_json
 
 FORMS = frozenset({"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "VERA", "LN_TUNING"})
 """Adapters all of whose weights are in their own file."""
-STARTS = re.compile(r"[a-z_]+|pissa_niter_\d{1,2}")
-"""How LoRA's weights, or its base's, are made before the file is read."""
+STARTS = re.compile(r"[a-z_]+")
+"""How LoRA's weights, or its base's, are made before the file is read: never by chance, as by `pissa_niter_4`."""
+MOST = 10_000
+_MAY_BE_LARGE = frozenset({"projection_prng_key", "total_step", "tinit", "tfinal", "deltaT"})
+"""Seeds, and steps of a training that is over."""
 SECONDS = 5
 """Of computing that the patterns of an adapter have."""
 
@@ -35,18 +39,20 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     """
     from peft import PeftConfig, PeftModel  # takes seconds to import
 
-    for path in weight_files(folder, "adapter_model"):
+    files = weight_files(folder, "adapter_model")
+    for path in files:
         check_finite(path)
     before = probe_logits(model)
     mergeable = model.dtype == torch.float32 and not getattr(model, "is_loaded_in_4bit", False)
     try:
         _require_quick_patterns(folder, model)
-        config = PeftConfig.from_pretrained(str(folder))
-        _require_form(config)
-        _require_ranks(config, folder)
-        config.inference_mode = True
-        wrapped = PeftModel(model, config)
-        result = wrapped.load_adapter(str(folder), "default", torch_device=str(model.device))
+        with alone(folder, [folder / ADAPTER_CONFIG, *files]) as place:
+            config = PeftConfig.from_pretrained(str(place))
+            _require_form(config)
+            _require_ranks(config, folder)
+            config.inference_mode = True
+            wrapped = PeftModel(model, config)
+            result = wrapped.load_adapter(str(place), "default", torch_device=str(model.device))
     except failures() as error:  # PEFT has its own class for each tuner's misfit
         raise CheckpointError(
             f"adapter {name} does not fit its base model: {one_line(error)}: use the base that it was trained on"
@@ -75,15 +81,31 @@ def _require_form(config: Any) -> None:
         raise ValueError("alora_invocation_tokens: it acts behind some tokens only")
     if getattr(config, "layer_replication", None):
         raise ValueError("layer_replication: it has other layers than its base")
+    if large := [key for key, number in _numbers(config.to_dict()) if number > MOST and key not in _MAY_BE_LARGE]:
+        raise ValueError(f"{large[0]} is more than {MOST}")
     start = getattr(config, "init_lora_weights", None)
     if isinstance(start, str) and not STARTS.fullmatch(start):
         raise ValueError(f"init_lora_weights: {start!r} is no way to start")
 
 
+def _numbers(said: Any, key: str = "") -> Iterator[tuple[str, int]]:
+    """Every whole number in a configuration, and in those within it, with its key."""
+    if isinstance(said, dict):
+        for name, one in said.items():
+            yield from _numbers(one, str(name))
+    elif isinstance(said, list | tuple | set):
+        for one in said:
+            yield from _numbers(one, key)
+    elif isinstance(said, int):
+        yield key, said
+
+
 def _require_ranks(config: Any, folder: Path) -> None:
     """Raises ValueError for a rank beyond any dimension of the tensors: PEFT would make weights of that size first."""
-    ranks = [getattr(config, "r", 0), *getattr(config, "rank_pattern", {}).values()]
-    most = max(max(t.shape, default=0) for file in weight_files(folder, "adapter_model") for _, t in tensors(file))
+    ranks = [*(getattr(config, key, None) or 0 for key in ("r", "init_r"))]
+    ranks += (getattr(config, "rank_pattern", None) or {}).values()
+    held = [t for file in weight_files(folder, "adapter_model") for _, t in tensors(file) if t.numel()]
+    most = max((max(t.shape, default=0) for t in held), default=0)
     if max(ranks) > most:
         raise ValueError(f"rank {max(ranks):.3g} is more than any dimension of its tensors")
 

@@ -16,7 +16,7 @@ from uds_bench.checkpoints.compressed import load_as_weights, require_readable_f
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
-from uds_bench.checkpoints.settings import raw_contents, require_own, settings_files
+from uds_bench.checkpoints.settings import raw_contents, require_own, require_tokens, settings_files
 from uds_bench.checkpoints.source import attention_implementation, read_config, resolve, shape
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
 from uds_bench.checkpoints.weights import alone, check_finite, finite, names, weight_files
@@ -119,6 +119,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
     try:
         settings = folder / "tokenizer_config.json"
         require_own(settings)
+        require_tokens(folder / "special_tokens_map.json")
         saved = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
         plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer

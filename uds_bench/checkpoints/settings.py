@@ -23,6 +23,8 @@ _SWITCHES = {
     "tokenizer_config.json": ("fast_tokenizer_files",),
 }
 """File -> keys by which it would name others to be read, by the version of transformers or in any."""
+_TOKENS = re.compile(r"[a-z_]+_tokens?")
+"""What `special_tokens_map.json` says; anything else in it would be an option of the tokenizer, files among them."""
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
 )
@@ -45,6 +47,13 @@ def require_own(path: Path) -> None:
     said = _keys(load_json(path.read_text(encoding="utf-8"))) if path.is_file() else set()
     if found := said.intersection(_SWITCHES[path.name]):
         raise ValueError(f"{path.name} names other files to be read ({min(found)}): keep one, and take the key out")
+
+
+def require_tokens(path: Path) -> None:
+    """Raises ValueError where `special_tokens_map.json` tells more than tokens."""
+    said = load_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if other := [key for key in said if not _TOKENS.fullmatch(key)]:
+        raise ValueError(f"{path.name} has {other[0]!r}, which is no token: take it out")
 
 
 def _keys(said: Any) -> set[str]:

@@ -73,6 +73,8 @@ def resolve(spec: CheckpointSpec) -> Folders:
             f"adapter {spec.adapter} has no {ADAPTER_CONFIG} in {adapter}: save it with PEFT's save_pretrained"
         )
     _check_weights(adapter, "adapter_model", spec.adapter)
+    if (adapter / "adapter_model.safetensors.index.json").is_file():
+        raise CheckpointError(f"adapter {spec.adapter} is in shards, which PEFT does not read: save it with PEFT again")
     require_small([adapter / ADAPTER_CONFIG, *adapter.glob(INDICES)], spec.adapter)
     return Folders(model, adapter)
 

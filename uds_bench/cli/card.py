@@ -17,13 +17,23 @@ from uds_bench.cli.inputs import changed_inputs
 from uds_bench.console.lines import say
 from uds_bench.console.options import StoreOption
 from uds_bench.errors import CheckpointError, ConfigurationError
-from uds_bench.storage import StorePlace, file_digest, require_writable, scores_place, write_atomic, write_json
+from uds_bench.storage import (
+    StorePlace,
+    file_digest,
+    read_regular,
+    require_writable,
+    scores_place,
+    write_atomic,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
     from uds_bench.claims.run_report import RunReport
     from uds_bench.manifest.manifest import Manifest
 
+MOST = 1 << 26
+"""Bytes of a file beside a card."""
 EXAMPLE = "uds-bench card run.json --out cards"
 VERIFY_EXAMPLE = "uds-bench verify cards/npo/card.json run.json"
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")]
@@ -123,7 +133,9 @@ def verify(
         told += differences(written, made, judged[name])
         told += unlike_rules(judged[name], manifest)
         for file, text in _beside(judged[name], found, files).items():
-            if (place := card.with_name(file)).exists() and _said(file, place.read_bytes()) != _said(file, text):
+            if not (place := card.with_name(file)).exists():
+                continue
+            if _said(file, read_regular(place, MOST) or b"") != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
         told += _decided_anew(found, manifest, kept, waivers) if again else []
     except (ConfigurationError, CheckpointError) as error:
