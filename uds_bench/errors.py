@@ -3,7 +3,7 @@
 import errno
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -138,6 +138,16 @@ def did_you_mean(word: object, known: Iterable[str], otherwise: str = "", shown:
     if near := get_close_matches(str(word), names, n=2):
         return f"did you mean {' or '.join(repr(str(shown(name))) for name in near)}?"
     return otherwise or (f"choose from {', '.join(names)}" if names else "remove it, none is taken here")
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """The first of some names, and how many more there are.
+
+    Example:
+        >>> some(["a", "b", "c"], 2)
+        'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: int, noun: str) -> str:

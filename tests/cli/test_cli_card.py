@@ -186,7 +186,7 @@ def test_a_run_on_no_device_is_decided_by_no_other_command(
         report["environment"] |= {} if device is None else {"device": device}
 
     edited(judged, put)
-    told = "environment has no device" if device is None else f"environment.device: {device!r} is no device"
+    told = f"environment.device: {device!r} is no device"
     assert told in command("verify", card, judged, "--again", exit=1).stdout
     assert told in refused("card", judged, "--out", judged.parent / "again")
 

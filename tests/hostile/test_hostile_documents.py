@@ -99,7 +99,7 @@ def test_a_run_without_a_device_gets_no_card(tmp_path: Path) -> None:
     def read(path: Path) -> object:
         return judged_manifest(read_run(path), str(path))
 
-    assert "environment has no device" in refused(read, RUN, tmp_path / "run.json", put("environment", {}))
+    assert "environment.device: None is no device" in refused(read, RUN, tmp_path / "run.json", put("environment", {}))
 
 
 def test_a_row_that_is_none_beside_a_table_is_refused(tmp_path: Path) -> None:

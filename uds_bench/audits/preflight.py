@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
-from uds_bench.errors import MESSAGE_LENGTH, UdsError, failures, one_line
+from uds_bench.errors import MESSAGE_LENGTH, UdsError, failures, one_line, some
 from uds_bench.manifest.section import Section
 
 if TYPE_CHECKING:
@@ -90,5 +90,4 @@ def _reason(why: str, names: Sequence[str], specs: Mapping[str, CheckpointSpec])
     # What is wrong with the shipped models is that of the installation, whoever needs them.
     if why.startswith(names[0]) or all(specs[name].model.startswith(SPECIMEN) for name in names):
         return one_line(why, MESSAGE_LENGTH)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return one_line(f"{', '.join(names[:NAMED])}{more}: {why}", MESSAGE_LENGTH)
+    return one_line(f"{some(names, NAMED)}: {why}", MESSAGE_LENGTH)

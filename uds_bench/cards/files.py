@@ -44,15 +44,13 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
     if not run.salt:
         raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
-    if "device" not in run.environment:
-        raise ConfigurationError(f"{place}: environment has no device: run `pytest suites/` again")
+    if not is_device(device := run.environment.get("device")):
+        raise ConfigurationError(f"{place}: environment.device: {device!r} is no device: run `pytest suites/` again")
     path = Path(run.manifest.path)
     if not path.is_file():
         raise ConfigurationError(
             f"{place}: its manifest {path} is not there: put it back, a card is of a user's models"
         )
-    if not is_device(device := run.environment.get("device")):
-        raise ConfigurationError(f"{place}: environment.device: {str(device)[:40]!r} is no device: write it again")
     manifest = load_manifest(path)
     if manifest.digest != run.manifest.digest:
         raise ConfigurationError(f"{path}: has changed since the run: run `pytest suites/` again")

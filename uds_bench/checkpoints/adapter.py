@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from uds_bench.checkpoints.bounded import numbers
 from uds_bench.checkpoints.digests import weights_digest
 from uds_bench.checkpoints.patterns import patterns
 from uds_bench.checkpoints.probe import probe_logits
@@ -48,11 +49,14 @@ def attach(model: Any, folder: Path, name: str) -> Any:
         _require_quick_patterns(folder, model)
         with alone(folder, [folder / ADAPTER_CONFIG, *files]) as place:
             config = PeftConfig.from_pretrained(str(place))
-            _require_form(config)
-            _require_ranks(config, folder)
+            if why := next(_departures(config), ""):
+                raise CheckpointError(f"adapter {name}: {why}: merge it (merge_and_unload) and save the model")
+            _require_ranks(config, files)
             config.inference_mode = True
             wrapped = PeftModel(model, config)
             result = wrapped.load_adapter(str(place), "default", torch_device=str(model.device))
+    except CheckpointError:
+        raise
     except failures() as error:  # PEFT has its own class for each tuner's misfit
         raise CheckpointError(
             f"adapter {name} does not fit its base model: {one_line(error)}: use the base that it was trained on"
@@ -71,40 +75,30 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     return changed
 
 
-def _require_form(config: Any) -> None:
-    """Raises ValueError for an adapter that is more, or less, than a change of the base's weights by its own file."""
+def _departures(config: Any) -> Iterator[str]:
+    """In what an adapter is more, or less, than a change of the base's weights by its own file."""
+    kind = config.peft_type.value
     if config.is_prompt_learning:
-        raise ValueError(f"{config.peft_type.value} learns a prompt and leaves the weights alone")
-    if config.peft_type.value not in FORMS:
-        raise ValueError(f"{config.peft_type.value} is none of {', '.join(sorted(FORMS))}")
+        yield f"{kind} learns a prompt and leaves the weights alone"
+    if kind not in FORMS:
+        yield f"{kind} is none of {', '.join(sorted(FORMS))}"
     if getattr(config, "alora_invocation_tokens", None):
-        raise ValueError("alora_invocation_tokens: it acts behind some tokens only")
+        yield "alora_invocation_tokens: it acts behind some tokens only"
     if getattr(config, "layer_replication", None):
-        raise ValueError("layer_replication: it has other layers than its base")
-    if large := [key for key, number in _numbers(config.to_dict()) if number > MOST and key not in _MAY_BE_LARGE]:
-        raise ValueError(f"{large[0]} is more than {MOST}")
+        yield "layer_replication: it has other layers than its base"
     start = getattr(config, "init_lora_weights", None)
     if isinstance(start, str) and not STARTS.fullmatch(start):
-        raise ValueError(f"init_lora_weights: {start!r} is no way to start")
+        yield f"init_lora_weights: {start!r} is drawn by chance"
+    for key, number in numbers(config.to_dict()):
+        if number > MOST and key not in _MAY_BE_LARGE:
+            yield f"{key} is more than {MOST}"
 
 
-def _numbers(said: Any, key: str = "") -> Iterator[tuple[str, int]]:
-    """Every whole number in a configuration, and in those within it, with its key."""
-    if isinstance(said, dict):
-        for name, one in said.items():
-            yield from _numbers(one, str(name))
-    elif isinstance(said, list | tuple | set):
-        for one in said:
-            yield from _numbers(one, key)
-    elif isinstance(said, int):
-        yield key, said
-
-
-def _require_ranks(config: Any, folder: Path) -> None:
+def _require_ranks(config: Any, files: Sequence[Path]) -> None:
     """Raises ValueError for a rank beyond any dimension of the tensors: PEFT would make weights of that size first."""
     ranks = [*(getattr(config, key, None) or 0 for key in ("r", "init_r"))]
     ranks += (getattr(config, "rank_pattern", None) or {}).values()
-    held = [t for file in weight_files(folder, "adapter_model") for _, t in tensors(file) if t.numel()]
+    held = [t for file in files for _, t in tensors(file) if t.numel()]
     most = max((max(t.shape, default=0) for t in held), default=0)
     if max(ranks) > most:
         raise ValueError(f"rank {max(ranks):.3g} is more than any dimension of its tensors")

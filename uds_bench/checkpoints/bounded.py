@@ -18,8 +18,8 @@ MOST = 1 << 20
 SECONDS = 20
 _READ = {"config.json": MOST, "generation_config.json": MOST, "tokenizer_config.json": MOST >> 6}
 """Files, and above what a number in them is uncommon: a tokenizer's are small, and each may make a token."""
-_MAY_BE_LARGE = frozenset({"model_max_length"})
-"""Tokenizers without a limit say 10^30."""
+_MAY_BE_LARGE = frozenset({"model_max_length", "rope_theta"})
+"""Tokenizers without a limit say 10^30, and nothing is made of a base of angles."""
 
 
 def require_small(files: Iterable[Path], name: str) -> None:
@@ -50,7 +50,7 @@ def _beyond(written: tuple[bytes, ...], folder: str) -> str:
     """How reading went beyond the limits; "" where it did not, whatever else is wrong."""
     try:
         limits = zip(written, _READ.values(), strict=True)
-        is_common = all(number <= most for raw, most in limits if raw for number in _numbers(load_json(raw)))
+        is_common = all(_is_common(load_json(raw), most) for raw, most in limits if raw)
     except ValueError:
         return ""  # whoever reads it says what is wrong
     if is_common:
@@ -67,18 +67,41 @@ def _beyond(written: tuple[bytes, ...], folder: str) -> str:
     return ""
 
 
-def _numbers(said: Any) -> Iterator[int]:
-    """Every whole number in JSON, with how many entries a list has."""
+def _is_common(said: Any, most: int) -> bool:
+    # What is listed within a list may be repeated by a number beside it.
+    return not _has_nested_list(said) and all(
+        number <= most for key, number in numbers(said) if key not in _MAY_BE_LARGE
+    )
+
+
+def _has_nested_list(said: Any) -> bool:
     if isinstance(said, dict):
-        for key, one in said.items():
-            yield from () if key in _MAY_BE_LARGE else _numbers(one)
-    elif isinstance(said, list):
-        # What is listed within a list may be repeated by a number beside it.
-        yield MOST + 1 if any(isinstance(one, list) for one in said) else len(said)
+        return any(map(_has_nested_list, said.values()))
+    return isinstance(said, list) and any(isinstance(one, list) or _has_nested_list(one) for one in said)
+
+
+def numbers(said: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    """Every number in a configuration, and in those within it, with its key.
+
+    Args:
+        said: What JSON holds, or a library made of it.
+        key: By which it stands in another one.
+
+    Yields:
+        Key and number; of a list's numbers the list's key.
+
+    Example:
+        >>> list(numbers({"r": 8, "inner": {"ends": [1, 2.5]}}))
+        [('r', 8), ('ends', 1), ('ends', 2.5)]
+    """
+    if isinstance(said, dict):
+        for name, one in said.items():
+            yield from numbers(one, str(name))
+    elif isinstance(said, list | tuple | set):
         for one in said:
-            yield from _numbers(one)
-    elif isinstance(said, int):
-        yield said
+            yield from numbers(one, key)
+    elif isinstance(said, int | float):
+        yield key, said
 
 
 def read(folder: str) -> bool:

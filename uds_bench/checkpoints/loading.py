@@ -85,11 +85,12 @@ def inspect(spec: CheckpointSpec) -> Any:
     an adapter of another base.
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
-    _require_layers(_readable_config(folders.model, spec), weight_files(folders.model), spec)
+    files = weight_files(folders.model)
+    _require_layers(_readable_config(folders.model, spec), files, spec)
     tokenizer = _fitting_tokenizer(spec, folders.model, rows)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
-    for file in (*weight_files(folders.model), *adapter):
+    for file in (*files, *adapter):
         check_finite(file)
     return tokenizer
 

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import CheckpointError, one_line
-from uds_bench.storage import file_digest, load_json
+from uds_bench.storage import PIECE, file_digest, load_json
 
 ANEW = "UDS_BENCH_READ_ANEW"
 """Environment variable of processes that take no digest which an earlier one kept."""
 MOST_HEADER = 100_000_000
 """Bytes of a header, as safetensors reads them."""
-PIECE = 1 << 22
-"""Bytes that are read at a time."""
 _DTYPES = {"BOOL": "bool", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "C64": "complex64"}
 _DTYPES |= {"F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz"}
 _DTYPES |= {f"F{bits}": f"float{bits}" for bits in (16, 32, 64)}

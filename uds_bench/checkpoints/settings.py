@@ -23,7 +23,7 @@ _SWITCHES = {
     "tokenizer_config.json": ("fast_tokenizer_files",),
 }
 """File -> keys by which it would name others to be read, by the version of transformers or in any."""
-_TOKENS = re.compile(r"[a-z_]+_tokens?")
+_TOKENS = re.compile(r"[a-z0-9_]+_tokens?")
 """What `special_tokens_map.json` says; anything else in it would be an option of the tokenizer, files among them."""
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
@@ -50,9 +50,9 @@ def require_own(path: Path) -> None:
 
 
 def require_tokens(path: Path) -> None:
-    """Raises ValueError where `special_tokens_map.json` tells more than tokens."""
+    """Raises ValueError where `special_tokens_map.json` tells more than tokens: options, numbers of them."""
     said = load_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if other := [key for key in said if not _TOKENS.fullmatch(key)]:
+    if other := [key for key, one in said.items() if isinstance(one, int | float) or not _TOKENS.fullmatch(key)]:
         raise ValueError(f"{path.name} has {other[0]!r}, which is no token: take it out")
 
 

@@ -48,8 +48,6 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
     for score in run.scores:
         name, metric = score.checkpoint, score.metric
         asked = [one for one in runners if name in one.specs and (score.attack != NONE or _gives(one, metric))]
-        if score.attack != NONE and not asked:
-            continue
         lines = [_changed(runner, score) for runner in asked]
         # An audit may ask in several ways, each by a runner of its own: one of them is where the score comes from.
         if lines and not all(lines):

@@ -28,7 +28,7 @@ from uds_bench.console.options import (
 from uds_bench.device import batches
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.engines.shard import read_shard
-from uds_bench.errors import UdsError
+from uds_bench.errors import UdsError, some
 from uds_bench.storage import write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
 
@@ -90,8 +90,7 @@ def score(
     for error in errors:
         lines.setdefault(error["message"], {})[error["checkpoint"]] = None
     for message, names in lines.items():
-        others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        say(f"uds-bench: could not score {', '.join([*names][:NAMED])}{others}: {message}", err=True)
+        say(f"uds-bench: could not score {some([*names], NAMED)}: {message}", err=True)
     empty = "" if share is None or scores or errors else f": share {share} is empty, all scores are in other shares"
     say(f"{known} scores written to {out}, {len(errors)} could not be computed{empty}", err=True)
     raise typer.Exit(1 if errors else 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uds_bench.errors import FactError, counted, did_you_mean
+from uds_bench.errors import FactError, counted, did_you_mean, some
 from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.entities.forms import slots
 from uds_bench.facts.entity import find_entity
@@ -123,10 +123,10 @@ def _clusters(
     found = clusters_by_name(items, given, nobody := f"{name}/nobody")
     if found.named:
         sizes = Counter(found.of[row] for row in found.named)
-        listed = _some([f"{person} ({rows})" for person, rows in sizes.items()])
+        listed = some([f"{person} ({rows})" for person, rows in sizes.items()], LISTED)
         tell(f"{_counted(sizes.elements())}, by the person whom they name: {listed}")
     if found.lost:
-        lost = _some([ids[row] for row in found.lost])
+        lost = some([ids[row] for row in found.lost], LISTED)
         told = f"{len(found.lost)} of {len(records)} rows name nobody and are one cluster, {nobody!r}"
         tell(f"{told}: give them a key 'cluster': {lost}")
     return found.of
@@ -137,11 +137,6 @@ def _counted(clusters: Iterable[str]) -> str:
     sizes = Counter(clusters)
     told = f"{counted(len(sizes), 'cluster')} of {counted(sizes.total(), 'row')}"
     return f"{told} (intervals are over rows)" if len(sizes) == sizes.total() > 1 else told
-
-
-def _some(listed: Sequence[str]) -> str:
-    more = len(listed) - LISTED
-    return ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_corrections(path: str | Path, drafts: Iterable[Draft], source: str | Path) -> dict[str, tuple[str, str]]:

@@ -1,5 +1,5 @@
-"""The orthogonal matrix nearest to a square one: on a processor by singular values, up to three times as quick as
-inverses; on a GPU by inverses, in milliseconds, where singular values take minutes."""
+"""The orthogonal matrix nearest to a square one: by singular values on a processor, where that is the quicker way;
+by inverses on a GPU, in milliseconds, where singular values take minutes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from transformers import GenerationConfig
 from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.checkpoints.source import read_config
-from uds_bench.errors import CheckpointError, failures, one_line
+from uds_bench.errors import CheckpointError, failures, one_line, some
 from uds_bench.facts import stop_tokens, tokenizer_key
 
 
@@ -33,7 +33,7 @@ class ReplyRules:
     def named(self, tokens: Iterable[int]) -> str:
         """Tokens as a reader knows them."""
         shown = [f"{self.tokenizer.convert_ids_to_tokens(token)!r} ({token})" for token in sorted(tokens)]
-        return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "") or "none"
+        return some(shown, 3) or "none"
 
 
 def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:

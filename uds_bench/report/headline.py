@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from uds_bench.claims.record import STATUSES, decides_something
 from uds_bench.claims.run_report import RunReport
+from uds_bench.errors import some
 from uds_bench.report.claim import ClaimView
 from uds_bench.report.verdict_words import WORDS, VerdictWord
 from uds_bench.verdicts import KNOWN, Verdict
@@ -36,9 +37,7 @@ NAMES_SHOWN = 6
 
 
 def _named(names: Iterable[str]) -> str:
-    known = list(dict.fromkeys(names))
-    more = len(known) - NAMES_SHOWN
-    return ", ".join(known[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return some(list(dict.fromkeys(names)), NAMES_SHOWN)
 
 
 def _by_word(claims: Sequence[ClaimView], named: str = "") -> str:

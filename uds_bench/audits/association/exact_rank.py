@@ -17,6 +17,7 @@ from uds_bench.audits.association.claims import RATE
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.reach import SAID, Shown, Side, by_luck, rank_test
+from uds_bench.errors import some
 from uds_bench.statistics import FEWEST, ROUNDING_ERROR, Rate, auc, auc_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
@@ -351,8 +352,7 @@ def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
     text = f"{len(told)} of {len(people)} people who ask are told from {least} people never seen"
     if told:
         names = [f"{one.person} ({one.side}, {one.way}, rate {one.adjusted:.3f})" for one in told.values()]
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return Decision(Verdict.FAIL, share, None, f"{text}: {', '.join(names[:NAMED])}{more}", share)
+        return Decision(Verdict.FAIL, share, None, f"{text}: {some(names, NAMED)}", share)
     if alone:
         each = decide_each(tests)
         waits = next((name for name, one in each.items() if one.verdict is not Verdict.PASS), None)
