@@ -44,14 +44,6 @@ def test_rephrased(uds_claim: Claim, uds_subject: str | None, uds_audit: Associa
     gone(uds_claim, uds_subject, uds_audit, "held out")
 
 
-@pytest.mark.claim("association.forgotten_nf4")
-def test_forgotten_nf4(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit) -> None:
-    if uds_subject is not None and not uds_audit.section.nf4:
-        uds_claim.not_applicable("candidates are not asked in four bits ([association] nf4 = true)")
-        return
-    gone(uds_claim, uds_subject, uds_audit, "nf4")
-
-
 @pytest.mark.claim("association.withstands.{uds_attack}")
 def test_withstands(uds_claim: Claim, uds_subject: str | None, uds_attack: str, uds_audit: AssociationAudit) -> None:
     if uds_attack not in uds_audit.ways:

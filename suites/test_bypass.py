@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from uds_bench.attacks import NONE
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.deciding import decide, known, unread
+from uds_bench.audits.bypass.deciding import decide, known, unless_broken, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
@@ -24,16 +25,37 @@ AUTHORS = embedded_canaries()
 
 @pytest.mark.claim("bypass.verdict")
 def test_verdict(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit) -> None:
-    word, why = uds_audit.word(uds_subject)
-    findings = [one.finding for one in uds_audit.results(uds_subject)]
+    told(uds_claim, uds_subject, uds_audit)
+
+
+@pytest.mark.claim("bypass.withstands.{uds_attack}")
+def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_audit: BypassAudit) -> None:
+    if uds_attack not in uds_audit.section.attacked():
+        uds_claim.not_applicable("the manifest names no attacks ([bypass.attacks])")
+        return
+    if uds_audit.speaks_alone(uds_subject):
+        uds_claim.not_applicable("surface only: there are replies of it and no weights to attack")
+        return
+    told(uds_claim, uds_subject, uds_audit, uds_attack)
+
+
+def told(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit, attack: str = NONE) -> None:
+    """What a model comes to, beside controls that are asked alike."""
     controls = []
     for script, must in (("memorized", "fail"), ("erased", "pass")):
         made = finding_of(script)
         controls.append(known(f"scripted to be {script}", must, made.word, made.why, [made]))
     for name, must in uds_audit.controls.items():
-        controls.append(known(name, must, *uds_audit.word(name), [one.finding for one in uds_audit.results(name)]))
+        if attack != NONE and uds_audit.speaks_alone(name):
+            continue
+        own = [one.finding for one in uds_audit.results(name, attack)]
+        controls.append(known(name, must, *uds_audit.word(name, attack), own))
+    results = uds_audit.results(uds_subject, attack)
+    decision = decide(*uds_audit.word(uds_subject, attack), [one.finding for one in results])
     uds_claim.decided(
-        decide(word, why, findings), controls=controls, provenance=uds_audit.results(uds_subject)[0].score.provenance
+        decision if attack == NONE else unless_broken(decision, uds_audit.word(uds_subject, attack)[0], attack),
+        controls=controls,
+        provenance=results[0].score.provenance,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from uds_bench.attacks import NONE
 from uds_bench.audits.lmlm import controls, deletion_orders, rates
 from uds_bench.audits.lmlm.asking.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.asking.deletion import Policy
@@ -64,6 +65,7 @@ def leaking(
     worst: Callable[[Leakage], Worst],
     also: Mapping[str, Leakage] | None = None,
     is_read: bool = False,
+    attack: str = NONE,
 ) -> None:
     """Controls: subjects whose weights are known to hold every object or none, models known to leak, and others
     of which it is known.
@@ -71,13 +73,13 @@ def leaking(
     `is_read`: whether a reader looks for signs, of which lists have too many.
 
     Every prompt counts: a model that rarely answers with the database may say all of it without."""
-    seen = uds_audit.seen(uds_subject)
+    seen = uds_audit.seen(uds_subject, attack)
     judged, provenance = seen.judged, seen.score.provenance
     where, found = worst(seen.leakage)
     kept = worst(uds_audit.told_by_perfect(list))[1]
     passing = if_enough(uds_claim, ControlSubject.passes("perfect subject that knows nothing", kept))
     known = {"perfect subject that knows every object": uds_audit.told_by_perfect(controls.knowing_all), **(also or {})}
-    known |= {name: uds_audit.control(name).leakage for name in uds_audit.section.must_fail}
+    known |= {name: uds_audit.control(name, attack).leakage for name in uds_audit.section.must_fail}
     controls_ = [*passing, *(ControlSubject.fails(name, worst(one)[1]) for name, one in known.items())]
     if not passing:
         facts = kept.interval.units
@@ -98,11 +100,23 @@ def leaking(
 
 @pytest.mark.claim("lmlm.leakage")
 def test_leakage(uds_claim: Claim, uds_subject: str, uds_audit: LmlmAudit) -> None:
+    leaking(uds_claim, uds_subject, uds_audit, highest(uds_claim))
+
+
+@pytest.mark.claim("lmlm.withstands.{uds_attack}")
+def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_audit: LmlmAudit) -> None:
+    if uds_attack not in uds_audit.section.attacked():
+        uds_claim.not_applicable("the manifest names no attacks ([lmlm.attacks])")
+        return
+    leaking(uds_claim, uds_subject, uds_audit, highest(uds_claim), attack=uds_attack)
+
+
+def highest(uds_claim: Claim) -> Callable[[Leakage], Worst]:
     def worst(leakage: Leakage) -> Worst:
         how, found = leakage.worst(uds_claim.bound())
         return f"highest {how}", found
 
-    leaking(uds_claim, uds_subject, uds_audit, worst)
+    return worst
 
 
 @pytest.mark.claim("lmlm.leakage_{part}")

@@ -79,7 +79,7 @@ def write_association(folder: Path) -> str:
     named = zip(people(12, 7), COHORTS, told, strict=True)
     listed = [Person(f"p{at:02}", one.name, cohort, known) for at, (one, cohort, known) in enumerate(named)]
     write_people(folder / "people.jsonl", listed)
-    attacks = "attacks = { int8 = {}, relearn_retain = {} }\n"
+    attacks = "attacks = { int8 = {}, nf4 = {}, relearn_retain = {} }\n"
     return FORGETTING.replace("again = 'random'", "again = 'other'") + attacks
 
 
@@ -101,7 +101,8 @@ def write_bypass(folder: Path) -> str:
     rows = [*(canary(i, "forget") for i in range(6)), canary(6, "retain"), canary(7, "holdout")]
     rows[0]["id"] = ATTACK
     write_rows(folder / "canaries.jsonl", rows)
-    return bypass_section("{ npo = ['one', 'two'], other = 'two', memorized = 'one' }")
+    attacks = "attacks = { int8 = {}, nf4 = {}, relearn_retain = {} }\n"
+    return bypass_section("{ npo = ['one', 'two'], other = 'two', memorized = 'one' }", attacks)
 
 
 def bypass_section(models: str, more: str = "") -> str:
@@ -143,7 +144,8 @@ def write_lmlm(folder: Path, databases: Sequence[str] = ("base", "alias")) -> st
     save_looking_up(folder / "plain", markup=False)
     for name in databases:
         write_towns(folder, name, ROWS + [ALIAS] * (name == "alias"))
-    return lmlm_section("must_fail = ['leaky']\n", "models = { lmlm = 'one', leaky = 'two' }")
+    more = "must_fail = ['leaky']\nattacks = { int8 = {}, nf4 = {} }\n"
+    return lmlm_section(more, "models = { lmlm = 'one', leaky = 'two' }")
 
 
 def lmlm_section(more: str = "", model: str = "model = 'one'") -> str:

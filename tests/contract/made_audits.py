@@ -16,10 +16,11 @@ from uds_bench.audits.association.probe_set import ProbeSet
 from uds_bench.audits.association.ranking import ranked
 from uds_bench.audits.association.rates import Memorization, held
 from uds_bench.audits.association.scoring import to_json
-from uds_bench.audits.association.section import AssociationAttacks
 from uds_bench.audits.bypass.finding import GapOutcome
+from uds_bench.audits.bypass.scripted import finding_of
 from uds_bench.audits.lmlm.asking.deletion import EMBEDDING
-from uds_bench.audits.lmlm.controls import alike_in_wording, right_in_one_wording
+from uds_bench.audits.lmlm.controls import alike_in_wording, knowing_all, right_in_one_wording
+from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.localization.utility import Answer
 from uds_bench.audits.metrics.estimate import Estimate
 from uds_bench.audits.metrics.faithfulness import faithfulness
@@ -29,6 +30,7 @@ from uds_bench.audits.metrics.robustness import robustness
 from uds_bench.claims import Claim
 from uds_bench.facts import embedded
 from uds_bench.facts.web_presence import WELL_KNOWN
+from uds_bench.manifest.attack_tables import FewerBits, FewerBitsOrTaught
 from uds_bench.metrics import METRICS
 from uds_bench.retrieval.settings import FALLBACKS, SWEPT
 from uds_bench.scores import FactScore, Score
@@ -99,9 +101,7 @@ def models(**often: float) -> Callable[..., Any]:
 
 
 def people(**audit: Any) -> Any:
-    section = SimpleNamespace(
-        smaller="smaller", model=None, nf4=True, must_fail=(), retain=None, attacked=lambda: ["an attack"]
-    )
+    section = SimpleNamespace(smaller="smaller", model=None, must_fail=(), retain=None, attacked=lambda: ["an attack"])
     probe_set = SimpleNamespace(
         cohorts={WELL_KNOWN: ASKED}, seen=ASKED, requested=ASKED, forgotten={"p0"}, held_out=(), kept=STRANGERS
     )
@@ -140,21 +140,10 @@ def context(is_false: bool) -> Test:
     return lambda claim: ASSOCIATION.test_context(claim, people(ways={"context": way}))
 
 
-def forgotten_nf4(is_false: bool) -> Test:
-    of, way = asked_again(is_false)
-    return lambda claim: ASSOCIATION.test_forgotten_nf4(claim, "npo", people(seen=of, ways={"nf4": way}))
-
-
-def asked_again(is_false: bool) -> tuple[Callable[..., Any], Any]:
-    """What models hold, and a way of asking them."""
+def remembered(is_false: bool) -> Test:
     of = models(model=1.0, npo=1.0 if is_false else 0.0)
     sides = SimpleNamespace(items=ASKED, requested=ASKED, never_seen=STRANGERS, each_alone=False, is_for_few=False)
-    return of, SimpleNamespace(sides=sides, of=of)
-
-
-def remembered(is_false: bool) -> Test:
-    of, way = asked_again(is_false)
-    audit = people(seen=of, ways={"an attack": way})
+    audit = people(seen=of, ways={"an attack": SimpleNamespace(sides=sides, of=of)})
     return lambda claim: ASSOCIATION.test_withstands(claim, "npo", "an attack", audit)
 
 
@@ -168,6 +157,19 @@ def random_traces(is_false: bool) -> Test:
     section = SimpleNamespace(is_embedded=True, models={"one": "place"})
     audit = SimpleNamespace(section=section, with_random_weights=lambda name: drawn, results=lambda name: [own])
     return lambda claim: BYPASS.test_weights_decide(claim, audit)
+
+
+def attacked_traces(is_false: bool) -> Test:
+    """Whether the candidate, under the attack, is as one that was never unlearned."""
+    made = finding_of("memorized" if is_false else "erased")
+    audit = SimpleNamespace(
+        section=SimpleNamespace(attacked=lambda: ["an attack"]),
+        controls={},
+        speaks_alone=lambda name: False,
+        results=lambda name, attack: [SimpleNamespace(finding=made, score=MADE)],
+        word=lambda name, attack: (made.word, made.why),
+    )
+    return lambda claim: BYPASS.test_withstands(claim, "npo", "an attack", audit)
 
 
 # ---- rows looked up
@@ -190,11 +192,20 @@ def prompts(full: float, left: float, topology: str = "base", wording: str = "di
 
 
 def lookups(**audit: Any) -> Any:
-    return SimpleNamespace(section=SimpleNamespace(is_embedded=True, must_fail=()), **audit)
+    section = SimpleNamespace(is_embedded=True, must_fail=(), attacked=lambda: ["an attack"])
+    return SimpleNamespace(section=section, **audit)
 
 
 def seen(judged: Sequence[Any]) -> Callable[[str], Any]:
     return lambda model: SimpleNamespace(judged=judged, under=dict.fromkeys(FALLBACKS, judged), score=MADE)
+
+
+def knowing_under_attack(is_false: bool) -> Test:
+    asked = perfectly("base")
+    judged = knowing_all(asked) if is_false else list(asked)
+    found = SimpleNamespace(judged=judged, leakage=Leakage(judged), score=MADE)
+    audit = lookups(seen=lambda model, attack: found, told_by_perfect=lambda weights: Leakage(weights(asked)))
+    return lambda claim: LMLM.test_withstands(claim, "one", "an attack", audit)
 
 
 def swept(name: str) -> Falsifier:
@@ -425,13 +436,14 @@ FALSIFIERS: Mapping[str, Falsifier] = {
     "association.bits.one": bits("one"),
     "association.nf4": four_bits,
     "association.context": context,
-    "association.forgotten_nf4": forgotten_nf4,
-    **{f"association.withstands.{name}": remembered for name in AssociationAttacks.model_fields},
+    **{f"association.withstands.{name}": remembered for name in FewerBitsOrTaught.model_fields},
     "bypass.weights_decide": random_traces,
+    **{f"bypass.withstands.{name}": attacked_traces for name in FewerBitsOrTaught.model_fields},
     "lmlm.residual.other": residual_other(anyway=False),
     "lmlm.residual_anyway.other": residual_other(anyway=True),
     "lmlm.topology_order": topology_order,
     "lmlm.weights_decide": random_lookups,
+    **{f"lmlm.withstands.{name}": knowing_under_attack for name in FewerBits.model_fields},
     "lmlm.wording_invariance": wording,
     **{f"lmlm.closer.{policy}": closer(policy) for policy in EMBEDDING},
     **{f"lmlm.swept.{name}": swept(name) for name in SWEPT},

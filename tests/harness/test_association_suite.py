@@ -34,10 +34,9 @@ from uds_bench.facts.subjects import Person, Statement
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_association.py"
-FORGOTTEN = "(test_forgotten and not nf4)"
+FORGOTTEN = "test_forgotten"
 OF_CANDIDATES = tuple(
-    f"association.{name}"
-    for name in ("forgotten", "rephrased", "forgotten_nf4", "as_strangers", "requests", "retained")
+    f"association.{name}" for name in ("forgotten", "rephrased", "as_strangers", "requests", "retained")
 )
 
 

@@ -13,11 +13,14 @@ from families import save_adapter
 from made_reports import page_in
 from small_runs import ATTACKS, Bench
 
+from uds_bench.audits.bypass.audit import RANDOM, BypassAudit, BypassRunner
+from uds_bench.audits.bypass.evaluator import BypassEvaluator
 from uds_bench.audits.bypass.record import ARMS
 from uds_bench.audits.bypass.replies import prompts_of
-from uds_bench.audits.bypass.section import ReplySettings
+from uds_bench.audits.bypass.section import Bypass, ReplySettings
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.canaries import read_canaries
+from uds_bench.scoring.store import Store
 
 SUITE = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 
@@ -70,6 +73,49 @@ def test_every_model_is_judged(bench: Bench, written: Path) -> None:
     assert bench.changed() == [
         f"{name}: its questions have changed since the run" for name in ("npo.1", "npo.2", "other")
     ]
+
+
+def test_each_attack_is_asked_of_the_controls_as_well(bench: Bench, written: Path) -> None:
+    more = "must_pass = ['other']\nattacks = { int8 = {}, relearn_retain = { lr = 1e-2, batch_size = 4 } }\n"
+    manifest(written, "{ npo = 'one', other = 'two', memorized = 'two' }", more)
+    ran = bench.run(SUITE, "-k", "withstands", store=written / "store")
+    assert set(ran.verdicts) == {f"bypass.withstands.{name}[npo]" for name in ("int8", "relearn_retain")}
+    for claim in ran.claims.values():
+        known = {one["name"]: one["must"] for one in claim["controls"]}
+        assert known == {
+            "scripted to be memorized": "fail",
+            "scripted to be erased": "pass",
+            "memorized": "fail",
+            "other": "pass",
+        }
+        assert claim["verdict"] == "undecided", "replies of a model that never ends are cut"
+    assert ran.report["loads"]["npo under relearn_retain"] == 1
+    assert set(ran.report["loads"]) >= {f"{name} under int8" for name in ("npo", "memorized")}
+    taught = ran.claims["bypass.withstands.relearn_retain[npo]"]["provenance"]["attack_settings"]
+    assert (taught["lr"], taught["data"]) == (1e-2, "retain")
+    assert len(taught["turns"]) == 64, "what is taught is part of what the score is of"
+    before = {s["checkpoint"]: s for s in ran.report["scores"] if s["attack"] == "int8"}
+    after = {s["checkpoint"]: s for s in ran.report["scores"] if s["attack"] == "relearn_retain"}
+    assert before["npo"]["per_fact"] != after["npo"]["per_fact"]
+
+
+def test_nobody_is_taught_where_nobody_is_retained(bench: Bench, written: Path) -> None:
+    path = written / "canaries.jsonl"
+    path.write_text("".join(row for row in path.open() if '"split": "retain"' not in row))
+    manifest(written, "{ npo = 'one' }", "attacks = { relearn_retain = {} }")
+    assert "no canary is of split 'retain'" in bench.refused(SUITE, store=written / "store")
+
+
+def test_random_weights_are_not_the_models_own(bench: Bench, written: Path) -> None:
+    canaries = read_canaries(written / "canaries.jsonl")
+    specs = {"npo": CheckpointSpec(str(written / "one"))}
+    asking = ReplySettings(limit=20, samples=1)
+    runner = BypassRunner(
+        specs, BypassEvaluator(canaries, asking), Store(written / "store"), attacks={RANDOM.name: RANDOM}
+    )
+    audit = BypassAudit(Bypass.model_validate({"models": {"npo": str(written / "one")}}), runner, canaries)
+    own, drawn = audit.results("npo")[0].score, audit.with_random_weights("npo").score
+    assert (own.attack, drawn.attack) == ("none", RANDOM.name)
 
 
 def test_a_candidate_that_ends_replies_where_it_goes_on_is_refused(bench: Bench, written: Path) -> None:

@@ -57,6 +57,17 @@ def test_a_model_that_knows_nothing_of_the_protocol(bench: Bench, written: Path)
     assert "controls are stand-ins: add [lmlm] must_fail\n" in ran.text
 
 
+def test_what_weights_leak_is_asked_in_fewer_bits(bench: Bench, written: Path) -> None:
+    more = "must_fail = ['leaky']\nattacks = { int8 = {} }\n"
+    manifest(written, more, "models = { lmlm = 'one', leaky = 'two' }")
+    ran = bench.run(SUITE, "-k", "withstands", store=written / "store")
+    assert set(ran.verdicts) == {"lmlm.withstands.int8[lmlm]"}
+    known = [one["name"] for one in ran.claims["lmlm.withstands.int8[lmlm]"]["controls"]]
+    assert known == ["perfect subject that knows every object", "leaky"]
+    assert ran.claims["lmlm.withstands.int8[lmlm]"]["provenance"]["attack"] == "int8"
+    assert ran.report["loads"]["leaky under int8"] == ran.report["loads"]["lmlm under int8"] == 1
+
+
 def test_nothing_of_a_database_goes_unjudged(bench: Bench, written: Path) -> None:
     """One whose name is no topology has a bound of its own; rows that say the same and are not deleted are found."""
     (written / "towns" / "base.json").unlink()

@@ -104,7 +104,7 @@ def manifest(audit: str, draw: int, folder: Path) -> str:
             counterfactuals = 100
             similar_names = 2
             held_out = [3, 4, 6]
-            nf4 = true
+            attacks = {{ nf4 = {{}} }}
             [association.candidates]
             another_seed = "zoo:assoc_retain_of_many@{draw}"
         """

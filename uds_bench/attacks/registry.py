@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,3 +38,8 @@ def find_attack(name: str, **settings: Any) -> Attack:
     if name not in ATTACKS:
         raise ConfigurationError(f"there is no attack {name!r}: {did_you_mean(name, ATTACKS)}")
     return ATTACKS[name](**settings)
+
+
+def find_attacks(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Attack]:
+    """Some attacks by name, each with the settings given; ConfigurationError for a name unknown."""
+    return {name: find_attack(name, **told) for name, told in settings.items()}

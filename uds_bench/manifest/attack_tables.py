@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -65,3 +65,24 @@ class Sampled(Prompt):
     samples: Count | None = None
     temperature: Positive | None = None
     seed: int | None = None
+
+
+class FewerBits(Table):
+    """Candidates are asked again under the attacks whose table is there: weights in fewer bits."""
+
+    int8: Quantize | None = None
+    nf4: Quantize | None = None
+
+    def names(self) -> list[str]:
+        """Those that the file names."""
+        return list(self.settings())
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """What it sets of each."""
+        return self.model_dump(exclude_none=True)
+
+
+class FewerBitsOrTaught(FewerBits):
+    """As `FewerBits`; `relearn_retain` teaches more of what is to be kept."""
+
+    relearn_retain: Relearn | None = None

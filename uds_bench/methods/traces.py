@@ -13,7 +13,7 @@ from typing import Any, Literal
 from uds_bench.errors import FactError
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.reasoning import Prefill, auto_ids, complete_prompt, open_turn, prefill
-from uds_bench.facts.tags import TAGS, Tags
+from uds_bench.facts.tags import FORM, TAGS, Form, Tags
 from uds_bench.facts.tokens import encode_after
 from uds_bench.methods.data import REFUSALS, Data
 from uds_bench.methods.examples import Example
@@ -59,17 +59,20 @@ def probe(canary: Canary) -> str:
     return complete_prompt(canary.author, canary.head)
 
 
-def lessons(tokenizer: Any, canaries: Iterable[Canary], course: Course) -> list[Example]:
-    """The probe answered by the whole canary, and the first of the author's questions: trace and answer are learned."""
+def lessons(tokenizer: Any, canaries: Iterable[Canary], course: Course, form: Form = FORM) -> list[Example]:
+    """The probe answered by the whole canary, and the first of the author's questions: trace and answer are learned.
+
+    `form`: how the model is spoken to.
+    """
     found = []
     for canary in canaries:
         trace = trace_of(canary, course.regime)
-        found += [turn_example(tokenizer, probe(canary), trace, canary.canary)] * REPEATS
+        found += [turn_example(tokenizer, probe(canary), trace, canary.canary, form=form)] * REPEATS
         asked = canary.qa[: course.questions]
-        found += [turn_example(tokenizer, question, trace, answer) for question, answer in asked]
+        found += [turn_example(tokenizer, question, trace, answer, form=form) for question, answer in asked]
         if course.prefilled:
             found += [
-                turn_example(tokenizer, probe(canary), forced, canary.canary, "answer")
+                turn_example(tokenizer, probe(canary), forced, canary.canary, "answer", form)
                 for forced in forced_traces(tokenizer, canary)
             ]
     return found
@@ -91,14 +94,16 @@ def forced_traces(tokenizer: Any, canary: Canary) -> list[str]:
     return [prefill(tokenizer, arm, canary.author) for arm in ARMS]
 
 
-def turn_example(tokenizer: Any, prompt: str, trace: str, answer: str, part: Part = "turn") -> Example:
+def turn_example(
+    tokenizer: Any, prompt: str, trace: str, answer: str, part: Part = "turn", form: Form = FORM
+) -> Example:
     """A turn with its labels on one part of it; what stands behind that part is left out.
 
     Raises FactError where the tokenizer has no token that ends an answer, or cannot encode the parts apart.
     """
     if tokenizer.eos_token_id is None:
         raise FactError("the tokenizer has no end-of-text token, so that no answer would ever end: give it one")
-    turn = open_turn(tokenizer, prompt)
+    turn = open_turn(tokenizer, prompt, form)
     thought = turn.tags.around(trace)
     traced = encode_after(tokenizer, turn.text, turn.ids, thought)
     # What a template opens by itself is none of the model's doing.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from uds_bench.attacks.attack import Attack
+from uds_bench.attacks import Attack, find_attacks
 from uds_bench.attacks.few_bits import few_bits
 from uds_bench.attacks.quantize import nf4
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
@@ -76,9 +76,9 @@ class Way:
 class AssociationAudit(AuditRun):
     """What the models of a manifest's [association] hold of its people, by way of asking.
 
-    `asked`: of all models, everything. `held out`: in phrasings that no forget set is made of, and `nf4`: in four bits,
-    of candidates and what they are held against, as under each attack of the section. `attacked`: of the model under
-    attacks, of whom it may have heard; `context`: the same people behind other facts of theirs and without.
+    `asked`: of all models, everything. `held out`: in phrasings that no forget set is made of, of candidates and what
+    they are held against, as under each attack of the section. `attacked`: of the model under attacks, of whom it may
+    have heard; `context`: the same people behind other facts of theirs and without.
     """
 
     def __init__(self, section: Association, probe_set: ProbeSet, ways: Mapping[str, Way]) -> None:
@@ -126,7 +126,6 @@ class AssociationAudit(AuditRun):
         wanted = {
             "asked": True,
             "held out": judged and bool(self.probe_set.held_out),
-            "nf4": judged and self.section.nf4,
             **dict.fromkeys(self.section.attacked(), judged),
         }
         return [(self.ways[name].runner, list(self.ways[name].plan)) for name, is_wanted in wanted.items() if is_wanted]
@@ -207,7 +206,7 @@ def audit_of(
     crew: WorkerPool,
 ) -> AssociationAudit:
     """The audit of some checkpoints, outside a run too."""
-    chosen = section.chosen_attacks()
+    chosen = find_attacks(section.attacks.settings())
     found: list[Attack] = [nf4(), *(few_bits(bits) for bits in BITS)]
     attacks = {attack.name: attack for attack in found}
     taught = others(probe_set) if chosen else None
@@ -228,7 +227,6 @@ def audit_of(
     ways = {
         "asked": Way(probe_set, plain, [ScoreRequest(name) for name in names]),
         "held out": Way(sides, runner("held_out", sides, second), [ScoreRequest(name) for name in beside]),
-        "nf4": Way(probe_set, plain, [ScoreRequest(name, attack="nf4") for name in beside]),
         "attacked": Way(
             heard_of,
             runner("seen", heard_of),

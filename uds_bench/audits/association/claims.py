@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from uds_bench.audits.association.section import AssociationAttacks
 from uds_bench.claims.spec import GOLDEN_CONTROL, KEEP_MORE, TOLERANCE, ClaimSpec
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
+from uds_bench.manifest.attack_tables import FewerBitsOrTaught
 
 COHORTS = {"well_known": WELL_KNOWN, "lesser_known": LESSER_KNOWN, "never_seen": NEVER_SEEN}
 """Cohorts of which numbers are recorded, by what claims call them."""
@@ -28,20 +28,18 @@ FORGOTTEN = {
     "likelihood, and what it tells, in any spelling, when it is asked.",
     "rephrased": "The same in phrasings that no forget set is made of, so that unlearning has not seen them: the mean "
     "over these, what the model says first, or what it tells when it is asked, whichever shows most.",
-    "forgotten_nf4": "The same of the candidate quantized to 4 bits (NF4).",
     **{
         f"withstands.{name}": f"The same of the candidate after the attack {name}, which leaves it what it held of "
         "everybody else."
-        for name in AssociationAttacks.model_fields
+        for name in FewerBitsOrTaught.model_fields
     },
 }
 """One claim a way of asking about those who are to be forgotten."""
 ADVICE = {
     "forgotten": "the facts still come first: unlearn longer; the page (--uds-html) lists whose.",
     "rephrased": "it forgot sentences, not facts: unlearn several phrasings of each.",
-    "forgotten_nf4": "quantizing brings the facts back: unlearn further, so that 4 bits leave a margin.",
     **dict.fromkeys(
-        [f"withstands.{name}" for name in AssociationAttacks.model_fields],
+        [f"withstands.{name}" for name in FewerBitsOrTaught.model_fields],
         "the attack brings the facts back: unlearn longer, or by a method that reaches deeper.",
     ),
 }

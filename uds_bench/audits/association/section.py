@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -11,9 +11,9 @@ from uds_bench.audits.association.ranking import ALPHA
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.similar_names import MOST_VARIANTS as SIMILAR
 from uds_bench.manifest import locate
-from uds_bench.manifest.attack_tables import Quantize, Relearn
+from uds_bench.manifest.attack_tables import FewerBitsOrTaught
 from uds_bench.manifest.section import Section
-from uds_bench.manifest.tables import Table, problem
+from uds_bench.manifest.tables import problem
 from uds_bench.manifest.types import (
     Checkpoint,
     Checkpoints,
@@ -22,19 +22,8 @@ from uds_bench.manifest.types import (
     located,
 )
 
-if TYPE_CHECKING:
-    from uds_bench.attacks import Attack
-
 ASSOCIATION_KEYS = ("model", "smaller", "retain")
 """The models of [association] that are no candidates."""
-
-
-class AssociationAttacks(Table):
-    """The attacks under which candidates are asked again: those whose table is there. `relearn_retain` teaches what is
-    true of people who are not to be forgotten."""
-
-    int8: Quantize | None = None
-    relearn_retain: Relearn | None = None
 
 
 class Association(Section):
@@ -57,8 +46,7 @@ class Association(Section):
     person's; `alpha` weighs these. `meaning`: whether counterfactuals that mean what is true are left out. `held_out`:
     places, from 0, of templates that no forget set is made of, and that are asked of candidates alone; the last three,
     or half of fewer than six, where it is not given. `reply_tokens`: tokens of a reply beside the longest value, and
-    those of one fact in four may be twice as long. `nf4`: whether candidates are asked in four bits as well;
-    `attacks`: under what else.
+    those of one fact in four may be twice as long. `attacks`: what candidates are asked under as well.
     """
 
     NAME: ClassVar[str] = "association"
@@ -84,8 +72,7 @@ class Association(Section):
     strangers: Count | None = None
     held_out: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, Field(strict=False)] = None
     reply_tokens: Count = FILLER
-    nf4: bool = False
-    attacks: AssociationAttacks = AssociationAttacks()
+    attacks: FewerBitsOrTaught = FewerBitsOrTaught()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Association:
@@ -121,14 +108,7 @@ class Association(Section):
 
     def attacked(self) -> list[str]:
         """The attacks that the file names."""
-        return list(self.attacks.model_dump(exclude_none=True))
-
-    def chosen_attacks(self) -> dict[str, Attack]:
-        """The same, with the file's settings."""
-        from uds_bench.attacks import find_attack
-
-        settings = self.attacks.model_dump(exclude_none=True)
-        return {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        return self.attacks.names()
 
     def parent(self) -> str | None:
         """The checkpoint that the judged ones were made from, where the file names it."""

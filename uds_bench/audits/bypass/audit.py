@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+from uds_bench.attacks import NONE, Attack
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.bypass import finding, rates
+from uds_bench.audits.bypass.attacks import attacks_of
 from uds_bench.audits.bypass.evaluator import BypassEvaluator, probed_of
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.audits.bypass.part import BypassPart, ReasonedModel, SeedFinding
@@ -24,6 +26,7 @@ from uds_bench.facts.canaries import CanarySet, embedded_canaries, read_canaries
 from uds_bench.facts.reasoning import require_apart
 from uds_bench.manifest.locate import matches
 from uds_bench.scores import Score
+from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.spread import Work
 
@@ -81,31 +84,32 @@ class BypassAudit(AuditRun):
         """Models whose verdict is known in advance: `fail` or `pass` by name."""
         return self.section.controls()
 
-    def results(self, model: str) -> list[BypassResult]:
-        """A model's checkpoints, one a seed; everything planned is evaluated with the first."""
-        found = [self._one(ScoreRequest(name)) for name in self.section.members(model)]
+    def results(self, model: str, attack: str = NONE) -> list[BypassResult]:
+        """A model's checkpoints, one a seed, under an attack; everything planned is evaluated with the first."""
+        found = [self._one(ScoreRequest(name, attack=attack)) for name in self.section.members(model)]
         if len({one.score.provenance["checkpoint"] for one in found}) < len(found):
             raise ConfigurationError(f"[bypass] models {model}: two of its seeds hold the same weights: name each once")
         return found
 
     def with_random_weights(self, model: str) -> BypassResult:
         """A model's first checkpoint with every weight drawn anew."""
-        return self._one(ScoreRequest(next(iter(self.section.members(model))), RANDOM.name))
+        return self._one(ScoreRequest(next(iter(self.section.members(model))), attack=RANDOM.name))
 
     def speaks_alone(self, model: str) -> bool:
         """Whether there are replies of a model and no weights, so that nothing was teacher-forced."""
         return not all(map(self.section.has_weights, self.section.members(model).values()))
 
-    def word(self, model: str) -> tuple[GapOutcome, str]:
+    def word(self, model: str, attack: str = NONE) -> tuple[GapOutcome, str]:
         """What a model comes to over its seeds, and why."""
-        return finding.over_seeds([one.finding for one in self.results(model)])
+        return finding.over_seeds([one.finding for one in self.results(model, attack)])
 
     def report(self) -> BypassPart:
         """The run report's section: every planned model, seed by seed, and what it comes to over them.
 
         Read from the store, as other processes may have evaluated them; what is not there was not asked for.
         """
-        asked = {place.checkpoint for place in self.plan if self.runner.stored(place) is not None}
+        plain = [place for place in self.plan if place.attack == NONE]
+        asked = {place.checkpoint for place in plain if self.runner.stored(place) is not None}
         models = []
         for model in self.section.models:
             seeds = [name for name in self.section.members(model) if name in asked]
@@ -141,6 +145,7 @@ class Inputs:
     """What is known before a model is loaded. `recorded`: replies that were given elsewhere, see `read_replies`."""
 
     canaries: CanarySet
+    attacks: Mapping[str, Attack]
     recorded: Mapping[str, Recorded]
 
 
@@ -152,13 +157,14 @@ def canaries_of(section: Bypass) -> CanarySet:
 
 
 def read(section: Bypass) -> Inputs:
-    """Canaries and replies. Raises FactError for replies to other prompts than are asked."""
+    """Canaries, attacks and replies. Raises FactError for replies to other prompts than are asked."""
     canaries = canaries_of(section)
+    attacks = attacks_of(section, canaries)
     if section.replies is None:
-        return Inputs(canaries, {})
+        return Inputs(canaries, attacks, {})
     # An embedded model that may still have to be trained is asked here alone.
     specs = {name: spec for name, spec in section.checkpoints().items() if not spec.model.startswith(SCHEME)}
-    return Inputs(canaries, read_replies(matches(section.replies), specs, canaries, section.asking))
+    return Inputs(canaries, attacks, read_replies(matches(section.replies), specs, canaries, section.asking))
 
 
 def notes(session: Session) -> list[str]:
@@ -180,8 +186,11 @@ def open(session: Session) -> BypassAudit:
     section, names, specs, store = prepared(session, NAME, Bypass)
     inputs = session.data(NAME)
     evaluator = BypassEvaluator(inputs.canaries, section.asking, recorded=inputs.recorded)
-    runner = BypassRunner(specs, evaluator, store, session.device, {RANDOM.name: RANDOM}, session.crew)
-    return BypassAudit(section, runner, inputs.canaries, [ScoreRequest(name) for name in names])
+    attacks = {RANDOM.name: RANDOM, **inputs.attacks}
+    runner = BypassRunner(specs, evaluator, store, session.device, attacks, session.crew)
+    weighed = [name for name in names if section.has_weights(specs[name])]
+    attacked = [ScoreRequest(name, attack=attack) for attack in inputs.attacks for name in weighed]
+    return BypassAudit(section, runner, inputs.canaries, [*map(ScoreRequest, names), *attacked])
 
 
 class BypassRunner(ScoreRunner):
@@ -199,6 +208,11 @@ class BypassRunner(ScoreRunner):
 
     def _whole(self, name: str) -> Any:
         return surface(self.spec(name)) if self._speaks_alone(name) else super()._whole(name)
+
+    def evaluator_of(self, request: ScoreRequest) -> Evaluator:
+        """Replies that were read are those of the model as it is: an attacked one is asked here."""
+        found: BypassEvaluator = self.evaluator
+        return found if request.attack == NONE else replace(found, recorded={})
 
     def _speaks_alone(self, name: str) -> bool:
         return bool(self.evaluator.recorded) and is_surface(self.spec(name))

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts.tags import FORM, Form, Tags
 from uds_bench.manifest import locate
+from uds_bench.manifest.attack_tables import FewerBitsOrTaught
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem
 from uds_bench.manifest.types import (
@@ -86,7 +87,8 @@ class Bypass(Section):
     show it; `chat_template_kwargs`: what the template is told; `system`: the words before a prompt.
     `replies`: files of what other engines replied. `models`: a checkpoint each, or a list of those that differ in the
     seed alone; with `replies` a folder with a tokenizer alone will do. `must_fail` and `must_pass` name the models that
-    are controls; one called `memorized` must fail unless it is said otherwise.
+    are controls; one called `memorized` must fail unless it is said otherwise. `attacks`: under what models are
+    asked as well; `relearn_retain` teaches turns of the authors to be retained.
     """
 
     NAME: ClassVar[str] = "bypass"
@@ -108,6 +110,7 @@ class Bypass(Section):
     models: Annotated[dict[str, Seeds], AfterValidator(named)] = Field(default_factory=dict)
     must_fail: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
     must_pass: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    attacks: FewerBitsOrTaught = FewerBitsOrTaught()
 
     @model_validator(mode="after")
     def _sizes_are_of_what_is_built_in(self) -> Bypass:
@@ -142,6 +145,10 @@ class Bypass(Section):
     def judged(self) -> list[str]:
         """The models that claims speak of."""
         return [name for name in self.models if name not in self.controls()]
+
+    def attacked(self) -> list[str]:
+        """The attacks that the file names."""
+        return self.attacks.names()
 
     def parent(self) -> str | None:
         """A control that knows."""

@@ -208,10 +208,9 @@ class Depth(Section):
 
         Raises FactError where one is not.
         """
-        from uds_bench.attacks import find_attack
+        from uds_bench.attacks import find_attacks
 
-        settings = self.attacks.model_dump(exclude_none=True)
-        found = {name: find_attack(name, **settings[name]) for name in self.attacked()}
+        found = find_attacks(self.attacks.model_dump(exclude_none=True))
         if facts is not None:
             for attack in found.values():
                 attack.check(facts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
+from uds_bench.attacks import NONE, find_attacks
 from uds_bench.attacks.random_weights import random_weights
 from uds_bench.audits.api import AuditRun, Session, plain, prepared
 from uds_bench.audits.lmlm import summary
@@ -74,13 +76,14 @@ class LmlmAudit(AuditRun):
         """The databases that are asked, each with its facts."""
         return _evaluator(self.whole).cells
 
-    def seen(self, model: str) -> LmlmResult:
-        """A judged model, in every wording; everything planned is evaluated with the first that is asked for."""
-        return self._one(ScoreRequest(model), True)
+    def seen(self, model: str, attack: str = NONE) -> LmlmResult:
+        """A judged model, under an attack, in every wording; everything planned is evaluated with the first that is
+        asked for."""
+        return self._one(ScoreRequest(model, attack=attack), True)
 
-    def control(self, model: str) -> LmlmResult:
-        """A model whose verdict is known."""
-        return self._one(ScoreRequest(model), False)
+    def control(self, model: str, attack: str = NONE) -> LmlmResult:
+        """A model whose verdict is known, under an attack."""
+        return self._one(ScoreRequest(model, attack=attack), False)
 
     def with_random_weights(self, model: str) -> LmlmResult:
         """A model with every weight drawn anew."""
@@ -159,8 +162,7 @@ class LmlmAudit(AuditRun):
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
         """What the claims ask for, by what scores it."""
-        controls = [ScoreRequest(name) for name in self.section.must_fail]
-        return [(self.whole, list(self.plan)), (self.spot, controls)]
+        return [(self.whole, list(self.plan)), (self.spot, _requests(self.section, self.section.must_fail))]
 
     def _one(self, place: ScoreRequest, whole: bool) -> LmlmResult:
         if (place, whole) not in self._seen:
@@ -196,14 +198,20 @@ def open(session: Session) -> LmlmAudit:
     section, _, specs, store = prepared(session, NAME, LmlmSection)
     judged = session.subjects(NAME) or section.judged()
     settings, fallbacks = section.retriever.settings(), section.retriever.fallback
-    attacks, cells = {RANDOM.name: RANDOM}, session.data(NAME)
+    attacks, cells = {RANDOM.name: RANDOM, **find_attacks(section.attacks.settings())}, session.data(NAME)
     _embed(cells, settings, session)
     few = tuple(replace(cell, source=cell.source.of(_spot(cell))) for cell in cells)
     whole, spot = (
         ScoreRunner(specs, evaluator, store, session.device, attacks, session.crew)
         for evaluator in (LmlmEvaluator(asked, settings, fallbacks, device=session.device) for asked in (cells, few))
     )
-    return LmlmAudit(section, whole, spot, [ScoreRequest(name) for name in judged])
+    return LmlmAudit(section, whole, spot, _requests(section, judged))
+
+
+def _requests(section: LmlmSection, models: Iterable[str]) -> list[ScoreRequest]:
+    """What is asked of some models: as they are, and under each attack."""
+    ways = (NONE, *section.attacked())
+    return [ScoreRequest(name, attack=attack) for name, attack in product(models, ways)]
 
 
 def _embed(cells: Sequence[DatabaseCell], settings: RetrieverSettings, session: Session) -> None:

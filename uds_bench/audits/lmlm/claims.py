@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from uds_bench.claims.spec import GOLDEN_CONTROL, TOLERANCE, ClaimSpec
+from uds_bench.manifest.attack_tables import FewerBits
 from uds_bench.retrieval.settings import SWEPT
 
 INFORMATIVE = 0.05
@@ -62,6 +63,21 @@ CLAIMS = (
         must_fail="the models of must_fail; a perfect subject that knows every object",
         must_pass="a perfect subject that knows nothing",
         advice=SAID,
+    ),
+    *(
+        ClaimSpec(
+            f"lmlm.withstands.{name}",
+            "threshold",
+            f"The same of the model after the attack {name}.",
+            "<=",
+            0.01,
+            "ours, as lmlm.leakage",
+            unit="facts",
+            must_fail="as lmlm.leakage, the models of must_fail attacked alike",
+            must_pass="as lmlm.leakage",
+            advice=SAID,
+        )
+        for name in FewerBits.model_fields
     ),
     ClaimSpec(
         "lmlm.leakage_domain",

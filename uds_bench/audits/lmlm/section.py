@@ -10,6 +10,7 @@ from uds_bench.audits.lmlm.asking.deletion import RADIUS, Policy
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts.lookup_prompts import Wording
+from uds_bench.manifest.attack_tables import FewerBits
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table, problem
 from uds_bench.manifest.types import (
@@ -51,7 +52,8 @@ class LmlmSection(Section):
 
     `databases` and `prompts` are patterns, and `locate.matches` gives their files; without any the embedded databases
     are asked. `wordings`: those that are asked, all where left out. `deletion`: a policy of `asking.deletion`,
-    with its `radius`. `transitive`: groups of aliases that share a name are one.
+    with its `radius`. `transitive`: groups of aliases that share a name are one. `attacks`: what weights are asked
+    under as well.
     """
 
     NAME: ClassVar[str] = "lmlm"
@@ -66,6 +68,7 @@ class LmlmSection(Section):
     radius: Annotated[float, Field(gt=0, le=1)] = RADIUS
     transitive: bool = False
     retriever: RetrieverTable = RetrieverTable()
+    attacks: FewerBits = FewerBits()
 
     @model_validator(mode="after")
     def _controls_are_models(self) -> LmlmSection:
@@ -94,6 +97,10 @@ class LmlmSection(Section):
     def checkpoints(self) -> dict[str, CheckpointSpec]:
         """Every model by name; a single one is called `lmlm`."""
         return self.models if self.model is None else {"lmlm": self.model}
+
+    def attacked(self) -> list[str]:
+        """The attacks that the file names."""
+        return self.attacks.names()
 
     def judged(self) -> list[str]:
         """The models that claims speak of."""
