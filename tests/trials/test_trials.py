@@ -17,6 +17,7 @@ from transformers import AutoTokenizer
 from uds_bench.audits import registry
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.claims.record import Bound, ClaimRecord
+from uds_bench.engines.shard import Shard
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Example, pad
 from uds_bench.scoring.engine import failure
@@ -87,11 +88,23 @@ def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tm
     assert [place for place in sorted(found.made) if not place.again] == [Place(BED, seed) for seed in beds.SEEDS]
     assert found.problems == []
     assert found.remarks == []
-    assert told[0].startswith("4 models are made, then judged: about ")
+    assert told[0].startswith("4 models to be made, then judged: about ")
     assert len(told) == len(beds.SEEDS) + 2
     judged = section(found)
     assert judged.judged() == ["nudged-seed0", "nudged-seed1", "nudged-seed2"]
     assert all(Path(judged.checkpoints()[name].model).is_dir() for name in judged.judged())
+
+
+def test_each_model_is_made_by_one_share_and_judged_by_none(tmp_path: Path) -> None:
+    shares = [
+        try_method(UserMethod.find("tried:nudged"), tmp_path, [BED], share=Shard(at, 3)) for at in (1, 2, 3)
+    ]
+    made = [place for share in shares for place in share.made]
+    assert len(made) == len(set(made)) == len(beds.SEEDS) + 1
+    assert not shares[0].manifest.exists()
+    whole = tried_on("nudged", tmp_path)
+    assert set(whole.made) == set(made)
+    assert all(whole.made[place] == share.made[place] for share in shares for place in share.made)
 
 
 def test_models_that_are_made_are_kept_and_damaged_ones_made_anew(tmp_path: Path) -> None:

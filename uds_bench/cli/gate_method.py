@@ -10,9 +10,10 @@ import typer
 from uds_bench.audits import registry
 from uds_bench.console.app import ABSENT, show_interval, show_number
 from uds_bench.console.lines import say, show_json, show_table
-from uds_bench.console.options import EngineOption, JsonOption, StoreOption
+from uds_bench.console.options import EngineOption, JsonOption, ShardOption, StoreOption
 from uds_bench.engines import LOCAL, find_engine
-from uds_bench.errors import ConfigurationError
+from uds_bench.engines.shard import read_shard
+from uds_bench.errors import ConfigurationError, counted
 from uds_bench.storage import scores_place, write_json
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def gate_method(
         typer.Option(metavar="CLAIM=WHY", help="A claim that it is not meant to pass, and why; may be repeated."),
     ] = None,
     engine: EngineOption = LOCAL,
+    shard: ShardOption = "",
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +45,8 @@ def gate_method(
     It is called as fn(model, tokenizer, forget, retain, seed), with reference where it has such a parameter, and gives
     back the model. Models are kept while the code in its folder is the same. Exits 1 where a claim does not pass with
     every seed, and where one does that is expected not to. An engine makes the models, which are judged here; its
-    machines must see their folder under the same name.
+    machines must see their folder under the same name. A share of the models is made and not judged: run it without
+    `--shard` when all are there.
     """
     from uds_bench.console.options import JSON, chosen, require_file
     from uds_bench.trials.method import UserMethod
@@ -52,17 +55,23 @@ def gate_method(
         require_file(card, "--card", JSON)
     # A slip is told before the libraries are loaded.
     chosen(audits, registry.audits(), "--audits")
-    UserMethod.find(method)
-    where = find_engine(engine)
+    found_method = UserMethod.find(method)
+    where, share = find_engine(engine), read_shard(shard)
+    if share is not None and (card is not None or expect):
+        raise ConfigurationError("--shard: a share is not judged: give --card and --expect to the run that judges all")
 
-    from uds_bench.trials.beds import beds
-    from uds_bench.trials.check import check_method
+    from uds_bench.trials.beds import beds, try_method
+    from uds_bench.trials.check import check_method, methods_home
 
     named = chosen(audits, beds(), "--audits") if audits else []
     place = None if out is None else out.absolute()
     scores = None if store is None else scores_place(store)
+    if share is not None:
+        trials = try_method(found_method, methods_home(place), named, _tell, where, share)
+        say(f"{trials.manifest.parent}: {counted(len(trials.made), 'model')} of share {share}")
+        raise typer.Exit(1 if trials.failed else 0)
     expected = dict(map(_expected, expect or []))
-    found = check_method(method, named, place, scores, lambda line: say(line, err=True), expected, where)
+    found = check_method(method, named, place, scores, _tell, expected, where)
     if card is not None:
         write_json(card, found.to_json())
     if as_json:
@@ -70,6 +79,10 @@ def gate_method(
     else:
         _show(found)
     raise typer.Exit(0 if found.ok else 1)
+
+
+def _tell(line: str) -> None:
+    say(line, err=True)
 
 
 def _expected(text: str) -> tuple[str, str]:

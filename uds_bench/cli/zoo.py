@@ -9,8 +9,9 @@ import typer
 from uds_bench.cli import zoo_results, zoo_specimens
 from uds_bench.console.app import ABSENT, example, new_app
 from uds_bench.console.lines import say, show_data, show_table
-from uds_bench.console.options import EngineOption
+from uds_bench.console.options import EngineOption, ShardOption
 from uds_bench.engines import LOCAL, find_engine
+from uds_bench.engines.shard import read_shard
 from uds_bench.errors import counted
 from uds_bench.storage import default_cache
 from uds_bench.zoo.ready import build_models
@@ -49,12 +50,13 @@ def build(
         list[str] | None, typer.Argument(metavar="NAME...", help="Default: all that `zoo list` shows.")
     ] = None,
     engine: EngineOption = LOCAL,
+    shard: ShardOption = "",
 ) -> None:
     """Train embedded models, with their parents, where they are not cached yet; prints their folders.
 
     The machines of an engine must see the cache (UDS_BENCH_CACHE) under the same name.
     """
-    for name, folder in build_models(names or [], find_engine(engine)).items():
+    for name, folder in build_models(names or [], find_engine(engine), read_shard(shard)).items():
         show_data(f"{name}\t{folder}")
 
 

@@ -50,7 +50,7 @@ EngineOption = Annotated[
 ]
 ShardOption = Annotated[
     str,
-    typer.Option("--shard", metavar="I/N", help="Share I of N alone: each model under an attack is in one of them."),
+    typer.Option("--shard", metavar="I/N", help="Share I of N alone. Each model, under each attack, is in one share."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 

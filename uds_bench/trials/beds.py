@@ -17,7 +17,8 @@ from transformers import AutoTokenizer
 from uds_bench.audits import registry
 from uds_bench.children import end_with_parent
 from uds_bench.engines.builds import Build, run_builds
-from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.engines.shard import Shard
+from uds_bench.errors import ConfigurationError, counted, did_you_mean
 from uds_bench.progress import hush, hush_process
 from uds_bench.scoring.engine import Engine
 from uds_bench.storage import content_key, file_digest, write_atomic
@@ -118,8 +119,11 @@ def try_method(
     audits: Iterable[str] = (),
     tell: Tell = lambda line: None,
     engine: Engine | None = None,
+    share: Shard | None = None,
 ) -> Trials:
     """Run a method on the beds of some audits, or of all, with three seeds, and write the manifest that judges them.
+
+    `share`: of its models, which are made and no more.
 
     Models that are there already are kept: they are known by the code in the method's folder, what it was given, and
     seed. Of a method without a file nothing is known, so that its models are made anew.
@@ -133,15 +137,19 @@ def try_method(
     # The longest first, so that the last end together.
     longest = sorted(chosen, key=lambda name: -size[name])
     places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]
+    if share is not None:
+        places = [place for place in places if share.has(content_key([root.name, str(place)]))]
     minutes = SECONDS * sum(size[place.audit] for place in places) / workers() / 60
     taking = f": about {minutes:.0f} min if it is as dear as npo" if engine is None else ""
-    tell(f"{len(places)} models are made, then judged{taking}")
+    tell(f"{counted(len(places), 'model')} to be made{', then judged' if share is None else ''}{taking}")
     made: dict[Place, Path] = {}
     failed: dict[Place, str] = {}
     for place, came in _all(method, {place: root / place.folder for place in places}, engine):
         known: dict[Place, Any] = made if isinstance(came, Path) else failed
         known[place] = came
         tell(f"{method.name} on {place}: {came if place in failed else f'{_trial(made[place]).seconds:.0f} s'}")
+    if share is not None:
+        return Trials(method, made, failed, root / MANIFEST)
     if not made:
         raise ConfigurationError(f"{method.name} made no model: it {next(iter(failed.values()))}")
     text = f"# What {method.name} made of the shipped models.\n"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN, plain
 from uds_bench.scoring.shelf import shelf_at
-from uds_bench.storage import CELLS, StorePlace, default_cache, require_writable
+from uds_bench.storage import CELLS, StorePlace, content_key, default_cache, require_writable
 from uds_bench.zoo import specimens
 
 if TYPE_CHECKING:
+    from uds_bench.engines.shard import Shard
     from uds_bench.scoring.engine import Engine
 
 
@@ -57,13 +58,16 @@ def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
     return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
 
 
-def build_models(names: Iterable[str], engine: Engine | None = None) -> dict[str, Path]:
+def build_models(
+    names: Iterable[str], engine: Engine | None = None, share: Shard | None = None
+) -> dict[str, Path]:
     """Embedded models by their folders, trained first where they are not, on this machine or on those of an engine; of
-    no name all of them."""
+    no name all of them, or a share."""
     from uds_bench.zoo import recipes, training
 
     listed = list(names)
     for name in listed:
         recipes.find(name)
     cache = require_writable(default_cache(), "UDS_BENCH_CACHE")
-    return training.paths(listed or recipes.listed(), cache, engine=engine)
+    wanted = [name for name in listed or recipes.listed() if share is None or share.has(content_key(name))]
+    return training.paths(wanted, cache, engine=engine)
