@@ -7,13 +7,14 @@ a method is taken away in the tests of preference and steering.
 import copy
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from tiny_student import Student
 from tried_methods import ASCENT, METHODS, ablate, forget_forgotten, retain_kept
 
-from uds_bench.methods import objectives
+from uds_bench.methods import objectives, training
 from uds_bench.methods.examples import pad
 from uds_bench.methods.forward import answer_likelihoods, answer_logits
 from uds_bench.methods.method import Method
@@ -54,6 +55,31 @@ def test_without_the_retain_term_the_rest_is_lost(student: Student, name: str) -
     forget_forgotten(after)
     with pytest.raises(AssertionError, match="retain_kept"):
         retain_kept(after)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_large_model_comes_to_the_same_weights_in_less_memory(
+    student: Student, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed anew is what was kept; twice as many blocks are passed, where there is a backward pass."""
+    how, passed = replace(METHODS[name], steps=3), []
+    inner = type(student.model.model.layers[0].mlp)
+    monkeypatch.setattr(inner, "forward", _counted(inner.forward, passed))
+    kept = student.unlearned(how)
+    once = len(passed)
+    monkeypatch.setattr(training, "LARGE", 0)
+    anew = student.unlearned(how)
+    assert len(passed) - once > once
+    assert all(torch.equal(*pair) for pair in zip(kept.parameters(), anew.parameters(), strict=True))
+    assert not any(getattr(one, "gradient_checkpointing", False) for one in anew.modules())
+
+
+def _counted(forward: Any, passed: list[None]) -> Any:
+    def counting(*given: Any, **named: Any) -> Any:
+        passed.append(None)
+        return forward(*given, **named)
+
+    return counting
 
 
 def test_ascent_forgets_and_without_its_sign_it_does_not(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,9 +96,7 @@ def test_a_method_makes_a_model_for_each_seed_and_a_manifest_that_can_be_read(tm
 
 
 def test_each_model_is_made_by_one_share_and_judged_by_none(tmp_path: Path) -> None:
-    shares = [
-        try_method(UserMethod.find("tried:nudged"), tmp_path, [BED], share=Shard(at, 3)) for at in (1, 2, 3)
-    ]
+    shares = [try_method(UserMethod.find("tried:nudged"), tmp_path, [BED], share=Shard(at, 3)) for at in (1, 2, 3)]
     made = [place for share in shares for place in share.made]
     assert len(made) == len(set(made)) == len(beds.SEEDS) + 1
     assert not shares[0].manifest.exists()

@@ -13,6 +13,8 @@ T = TypeVar("T")
 Schedule = Literal["constant", "cosine"]
 OnStep = Callable[[int, float], None]
 """Called after each step with its number, from 1, and its loss."""
+LARGE = 100_000_000
+"""Weights from which on a model is trained in the memory that its weights take, for a third more time."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ def train(
         for parameter in parameters:
             parameter.requires_grad_(True)
     model.train()
+    checkpointing = _checkpointing(model)
+    checkpointing("enable", {"use_reentrant": False})
     optimizer = torch.optim.AdamW(
         parameters, lr=optimisation.lr, weight_decay=optimisation.weight_decay, betas=(0.9, 0.999), fused=True
     )
@@ -88,6 +92,27 @@ def train(
             on_step(step + 1, losses[-1])
     if len(losses) < steps:
         raise ValueError(f"training data ran out after {len(losses)} of {steps} steps")
+    checkpointing("disable")
     model.eval()
     model.requires_grad_(False)
     return losses
+
+
+def _checkpointing(model: Any) -> Callable[..., object]:
+    """Turns a large model's checkpointing of activations on and off, and does nothing to others.
+
+    What blocks hold is then computed anew as gradients need it: kept, it is more than the weights take, and grows with
+    the batch. The gradients are the same.
+    """
+    if not getattr(model, "supports_gradient_checkpointing", False):
+        return _nothing
+    if sum(one.numel() for one in model.parameters()) < LARGE:
+        return _nothing
+    # As transformers calls it, and as those before 5.24 do.
+    words = ("activation_checkpointing", "gradient_checkpointing")
+    word = next(word for word in words if hasattr(model, f"{word}_enable"))
+    return lambda way, *given: getattr(model, f"{word}_{way}")(*given)
+
+
+def _nothing(*_: Any) -> None:
+    """Leaves a model as it is."""

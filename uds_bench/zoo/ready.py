@@ -58,9 +58,7 @@ def _shipped(spec: CheckpointSpec) -> CheckpointSpec:
     return replace(spec, model=str(specimens.folder(spec.model)), dtype=spec.dtype or "float32")
 
 
-def build_models(
-    names: Iterable[str], engine: Engine | None = None, share: Shard | None = None
-) -> dict[str, Path]:
+def build_models(names: Iterable[str], engine: Engine | None = None, share: Shard | None = None) -> dict[str, Path]:
     """Embedded models by their folders, trained first where they are not, on this machine or on those of an engine; of
     no name all of them, or a share."""
     from uds_bench.zoo import recipes, training
