@@ -100,8 +100,9 @@ class Map:
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
         """States [layers, facts, T, width] in the full model's basis."""
-        moved = (states.double() - self.source[:, None, None]) @ self.turn[:, None] + self.target[:, None, None]
-        return moved.to(states.dtype)
+        # One product a layer: over facts as well, each would get a copy of the whole map.
+        moved = (states.double().flatten(1, 2) - self.source[:, None]) @ self.turn + self.target[:, None]
+        return moved.to(states.dtype).view_as(states)
 
 
 def _filled(matrix: torch.Tensor) -> torch.Tensor:
