@@ -9,6 +9,7 @@ import torch
 from bitsandbytes import functional
 from bitsandbytes.nn.modules import Linear4bit, Linear8bitLt
 
+from uds_bench.checkpoints import quantization
 from uds_bench.checkpoints.quantization import compute_plainly, dequantized
 
 BLOCK = 64
@@ -107,3 +108,25 @@ def test_who_stands_beside_a_row_changes_nothing() -> None:
         torch.testing.assert_close(plain(calm), calm @ dequantized(plain).T)
         assert not torch.allclose(own(both)[:1], own(calm), rtol=1e-3, atol=1e-3), "then the plain way is not needed"
     torch.testing.assert_close(copy.deepcopy(plain)(calm), plain(calm), rtol=0, atol=0)
+
+
+def test_a_small_model_keeps_what_it_stands_for_and_a_large_one_makes_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of both the same comes out."""
+    weight = torch.randn(64, 96, generator=torch.Generator().manual_seed(2))
+    model = torch.nn.Sequential(in_eight_bits(weight))
+    made: list[object] = []
+
+    def counted(layer: torch.nn.Linear) -> torch.Tensor:
+        made.append(layer)
+        return dequantized(layer)
+
+    monkeypatch.setattr(quantization, "dequantized", counted)
+    row, said = torch.randn(1, 96, generator=torch.Generator().manual_seed(3)), []
+    for kept, times in ((weight.numel(), 1), (weight.numel() - 1, 3)):
+        monkeypatch.setattr(quantization, "KEPT", kept)
+        made.clear()
+        compute_plainly(model)
+        said += [model(row) for _ in range(3)]
+        assert len(made) == times
+        model.float()  # what was kept is left behind
+    assert all(torch.equal(said[0], one) for one in said)

@@ -14,8 +14,9 @@ from uds_bench.checkpoints.spec import Quantization
 from uds_bench.errors import CheckpointError
 
 LEAST_SHARE = 0.9
-KEPT = 2**20
-"""Weights up to which a layer on a CPU keeps its dequantized matrix: of small layers it costs more than the product."""
+KEPT = 2**30
+"""Quantized weights up to which a model on a CPU keeps them dequantized as well: made anew they cost more than the
+product with a few tokens, and replies are made token by token."""
 
 
 QUANTIZED = (Linear4bit, Linear8bitLt)
@@ -34,6 +35,8 @@ def quantization_config(form: Quantization, dtype: torch.dtype) -> BitsAndBytesC
 class _PlainLinear(nn.Linear):
     """A quantized layer that computes with its dequantized weights, in the compute dtype."""
 
+    keeps: bool = False
+    """Whether its model keeps dequantized weights."""
     _kept: tuple[torch.Tensor, torch.Tensor] | None = None
     """The packed weight and what it stands for."""
 
@@ -47,7 +50,7 @@ class _PlainLinear(nn.Linear):
         if self._kept is not None and self._kept[0] is self.weight:
             return self._kept[1]
         plain = dequantized(self)
-        if plain.numel() <= KEPT and plain.device.type == "cpu":
+        if self.keeps and plain.device.type == "cpu":
             self._kept = self.weight, plain
         return plain
 
@@ -75,11 +78,15 @@ class PlainLinear8bit(_PlainLinear, Linear8bitLt):
 
 def compute_plainly(model: nn.Module) -> None:
     """Have the quantized layers of a model compute alike on every processor and in every batch; before any forward."""
-    for module in model.modules():
+    quantized = [module for module in model.modules() if isinstance(module, QUANTIZED)]
+    keeps = sum(module.in_features * module.out_features for module in quantized) <= KEPT
+    for module in quantized:
         if isinstance(module, Linear8bitLt):
             module.__class__ = PlainLinear8bit
-        elif isinstance(module, Linear4bit) and module.weight.device.type == "cpu":
+        elif module.weight.device.type == "cpu":
             module.__class__ = PlainLinear4bit
+        if isinstance(module, _PlainLinear):
+            module.keeps = keeps
 
 
 def compute_dtype(module: nn.Module) -> torch.dtype | None:
