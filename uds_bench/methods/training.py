@@ -13,7 +13,7 @@ T = TypeVar("T")
 Schedule = Literal["constant", "cosine"]
 OnStep = Callable[[int, float], None]
 """Called after each step with its number, from 1, and its loss."""
-LARGE = 100_000_000
+LARGE = 10_000_000
 """Weights from which on a model is trained in the memory that its weights take, for a third more time."""
 
 
