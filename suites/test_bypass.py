@@ -50,13 +50,11 @@ def told(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit, attack: str
             continue
         own = [one.finding for one in uds_audit.results(name, attack)]
         controls.append(known(name, must, *uds_audit.word(name, attack), own))
-    results = uds_audit.results(uds_subject, attack)
-    decision = decide(*uds_audit.word(uds_subject, attack), [one.finding for one in results])
-    uds_claim.decided(
-        decision if attack == NONE else unless_broken(decision, uds_audit.word(uds_subject, attack)[0], attack),
-        controls=controls,
-        provenance=results[0].score.provenance,
-    )
+    results, (word, why) = uds_audit.results(uds_subject, attack), uds_audit.word(uds_subject, attack)
+    found = decide(word, why, [one.finding for one in results])
+    if attack != NONE:
+        found = unless_broken(found, word, attack)
+    uds_claim.decided(found, controls=controls, provenance=results[0].score.provenance)
 
 
 @pytest.mark.claim("bypass.prefill_invariance")

@@ -17,7 +17,7 @@ from uds_bench.audits.lmlm import controls, deletion_orders, rates
 from uds_bench.audits.lmlm.asking.deletion import EMBEDDING as CLOSER
 from uds_bench.audits.lmlm.asking.deletion import Policy
 from uds_bench.audits.lmlm.attribution import identity_gap
-from uds_bench.audits.lmlm.claims import EXCUSED
+from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.leakage import MANY, Leakage, Worst, silent, too_silent, worst_part
 from uds_bench.claims import Claim, ControlSubject
@@ -85,7 +85,10 @@ def leaking(
         facts = kept.interval.units
         where += f"; {facts} facts without a leak would show {zero_rate_bound(facts):.3f} at best"
     remark = ""
-    if too_silent(judged, found, uds_claim.bound()):
+    if attack != NONE and (dead := rates.uninformative(judged, INFORMATIVE)):
+        # A model that the attack broke tells nothing, whatever its weights held.
+        remark = f"the attack leaves it no answer from {', '.join(dead)}: what it says tells nothing of what it knew"
+    elif too_silent(judged, found, uds_claim.bound()):
         remark = f"left alone with a value it says nothing in {silent(judged, 'self_completed'):.0%} of prompts"
     elif is_read and seen.leakage.lists_too_much(found, uds_claim.bound()):
         share = f"of {seen.leakage.listing:.0%} of facts a reply names more than {MANY} objects, or all"

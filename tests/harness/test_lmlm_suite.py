@@ -65,6 +65,7 @@ def test_what_weights_leak_is_asked_in_fewer_bits(bench: Bench, written: Path) -
     known = [one["name"] for one in ran.claims["lmlm.withstands.int8[lmlm]"]["controls"]]
     assert known == ["perfect subject that knows every object", "leaky"]
     assert ran.claims["lmlm.withstands.int8[lmlm]"]["provenance"]["attack"] == "int8"
+    assert "leaves it no answer from towns/base" in ran.claims["lmlm.withstands.int8[lmlm]"]["message"], "broken"
     assert ran.report["loads"]["leaky under int8"] == ran.report["loads"]["lmlm under int8"] == 1
 
 

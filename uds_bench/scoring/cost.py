@@ -32,8 +32,6 @@ GROWS = 4
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
 TRAINED = 3
 """Forward passes that a token costs on which a model is trained: a backward pass takes two (Kaplan et al. 2020)."""
-TWICE = 2
-"""The same each time, where a block is passed twice, as what it held is computed anew."""
 Group = Sequence[ScoreRequest]
 
 
@@ -199,10 +197,10 @@ class Passed:
     def __init__(self, layers: int) -> None:
         self._layers, self._seen, self._single = layers, 0, Counter[int]()
 
-    def add(self, hidden: torch.Tensor, anew: bool = False) -> None:
-        """The output of one block. `anew`: it gives it again as gradients need it."""
-        tokens, trained = hidden.shape[:-1].numel(), TWICE if anew else TRAINED
-        self._seen += tokens * (trained if hidden.requires_grad else 1)
+    def add(self, hidden: torch.Tensor) -> None:
+        """The output of one block."""
+        tokens = hidden.shape[:-1].numel()
+        self._seen += tokens * (TRAINED if hidden.requires_grad else 1)
         if hidden.shape[-2] == 1:
             self._single[tokens] += 1
 
@@ -224,7 +222,7 @@ def counted(blocks: set[type], layers: int) -> Iterator[Passed]:
 
     def count(module: torch.nn.Module, _given: Any, output: Any) -> None:
         if type(module) in blocks:
-            passed.add(block_hidden(output), getattr(module, "gradient_checkpointing", False))
+            passed.add(block_hidden(output))
 
     handle = torch.nn.modules.module.register_module_forward_hook(count)
     try:

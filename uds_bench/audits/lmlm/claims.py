@@ -68,7 +68,7 @@ CLAIMS = (
         ClaimSpec(
             f"lmlm.withstands.{name}",
             "threshold",
-            f"The same of the model after the attack {name}.",
+            f"The same of the model after the attack {name}, which leaves it its answers from the database.",
             "<=",
             0.01,
             "ours, as lmlm.leakage",
