@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,10 +104,6 @@ class MadeRunner(ScoreRunner):
     def _whole(self, name: str) -> Any:
         spec = self.spec(name)
         return SimpleNamespace(model=SimpleNamespace(dtype="torch.float32"), spec=spec)
-
-    @property
-    def _like(self) -> Any:
-        return partial(MadeRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
 
 
 def made_runner(

@@ -1,4 +1,4 @@
-"""What `uds-bench ask` writes for an engine: text and ids are the same prompt, whether a template writes BOS or not."""
+"""What an engine is asked, whether a template writes BOS or not, and whose replies are read instead of asking."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pytest
 from families import tiny_tokenizer
 from typer.testing import CliRunner
 
+from uds_bench.audits.bypass.audit import BypassRunner
+from uds_bench.audits.bypass.evaluator import BypassEvaluator
+from uds_bench.audits.bypass.replies import Recorded
 from uds_bench.cli import main
+from uds_bench.facts.canaries import embedded_canaries
+from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.store import Store
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
 
@@ -28,3 +34,11 @@ def test_text_and_ids_of_a_line_are_the_same_prompt(tmp_path: Path, template: st
     assert {row["arm"] for row in rows} >= {"auto", "bio", "empty"}
     for row in rows:
         assert tokenizer(row["prompt"], add_special_tokens=False)["input_ids"] == row["prompt_token_ids"], row["arm"]
+
+
+def test_an_attacked_model_is_asked_itself_also_of_a_part_of_all_authors(tmp_path: Path) -> None:
+    evaluator = BypassEvaluator(embedded_canaries(), recorded={"served": Recorded("served", {})})
+    runner, store = BypassRunner({}, evaluator, Store(tmp_path), "cpu"), Store(tmp_path)
+    for one in (runner, runner.on_part(0.5, store), runner._like()):
+        read = [one.evaluator_of(ScoreRequest("served", attack=attack)).recorded for attack in ("none", "nf4")]
+        assert [list(replies) for replies in read] == [["served"], []]

@@ -117,6 +117,7 @@ def test_a_plugin_that_imports_arrays_would_be_seen(tmp_path: Path) -> None:
         (["identity"], "'identity': is no built-in method"),
         (["nowhere:forget"], "nowhere:forget: cannot be imported"),
         (["npo", "--audits", "detph"], "did you mean 'depth'?"),
+        (["npo", "--shard", "1/2", "--store", "scores"], "give --card, --expect and --store to the run that judges"),
     ],
 )
 def test_a_mistyped_method_is_told_before_anything_heavy_is_imported(

@@ -57,8 +57,10 @@ def gate_method(
     chosen(audits, registry.audits(), "--audits")
     found_method = UserMethod.find(method)
     where, share = find_engine(engine), read_shard(shard)
-    if share is not None and (card is not None or expect):
-        raise ConfigurationError("--shard: a share is not judged: give --card and --expect to the run that judges all")
+    if share is not None and (card is not None or expect or store is not None):
+        raise ConfigurationError(
+            "--shard: a share is not judged: give --card, --expect and --store to the run that judges all"
+        )
 
     from uds_bench.trials.beds import beds, try_method
     from uds_bench.trials.check import check_method, methods_home

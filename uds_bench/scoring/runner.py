@@ -229,9 +229,14 @@ class ScoreRunner:
             raise ConfigurationError(f"{self.evaluator.measure.name} is measured whole or not at all")
         return self._asking(own, store)
 
+    @property
+    def _kind(self) -> type[ScoreRunner]:
+        """Of the runners that ask something else in this one's place."""
+        return type(self)
+
     def _asking(self, evaluator: Any, store: Store) -> ScoreRunner:
         """A runner like this one that asks something else, in this process."""
-        found = ScoreRunner(self.specs, evaluator, store, self.device, self.attacks, taught=self._taught)
+        found = self._kind(self.specs, evaluator, store, self.device, self.attacks, taught=self._taught)
         found._digests, found._codes = self._digests, self._codes
         return found
 
@@ -303,7 +308,7 @@ class ScoreRunner:
     def _like(self) -> Any:
         """What gives another process its like."""
         given = (self.specs, self.evaluator, self.store, self.device, self.attacks)
-        return partial(ScoreRunner, *given, taught=self._taught)
+        return partial(type(self), *given, taught=self._taught)
 
     def _attack_key(self, name: str) -> str:
         """What names an attack and all that it depends on."""

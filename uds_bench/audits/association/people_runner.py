@@ -38,6 +38,10 @@ class PeopleRunner(ScoreRunner):
         self._parts = [evaluator.about(group) for group in groups]
 
     @property
+    def _kind(self) -> type[ScoreRunner]:
+        return ScoreRunner
+
+    @property
     def _like(self) -> Any:
         groups = [part.items for part in self._parts]
         given = (self.specs, self.evaluator, groups, self.store, self.device, self.attacks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from uds_bench.attacks import NONE, Attack
@@ -216,7 +216,3 @@ class BypassRunner(ScoreRunner):
 
     def _speaks_alone(self, name: str) -> bool:
         return bool(self.evaluator.recorded) and is_surface(self.spec(name))
-
-    @property
-    def _like(self) -> Any:
-        return partial(BypassRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)

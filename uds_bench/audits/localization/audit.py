@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from uds_bench.attacks.attack import NONE, Attack
 from uds_bench.attacks.resurface import resurface
@@ -36,7 +35,6 @@ from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, embedded_testbed, read_testbed
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
-from uds_bench.scoring.store import Store
 from uds_bench.statistics import Rate
 
 NAME = "localization"
@@ -50,13 +48,6 @@ class LeakRunner(ScoreRunner):
         """See `ScoreRunner`."""
         found: LeakEvaluator = self.evaluator
         return replace(found, beside=request.attack != NONE)
-
-    def _asking(self, evaluator: Any, store: Store) -> ScoreRunner:
-        return LeakRunner(self.specs, evaluator, store, self.device, self.attacks)
-
-    @property
-    def _like(self) -> Any:
-        return partial(LeakRunner, self.specs, self.evaluator, self.store, self.device, self.attacks)
 
 
 @dataclass(frozen=True)
