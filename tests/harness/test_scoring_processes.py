@@ -19,7 +19,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.errors import UdsError
 from uds_bench.facts import load_facts
 from uds_bench.scoring import workers
-from uds_bench.scoring.engine import ProcessReport
+from uds_bench.scoring.engine import BASE, ProcessReport, needs
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.spread import Work
@@ -87,6 +87,17 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT")
     monkeypatch.setattr("os.sysconf", lambda _: 1024)
     assert workers.processes(work(20), "cpu") == 1
+
+
+@pytest.mark.parametrize(("attack", "models_held"), [("none", 5), ("int8", 5), ("relearn_lora", 5), ("relearn", 8)])
+def test_a_task_asks_for_the_memory_of_what_an_attack_trains(
+    models: Path, tmp_path: Path, attack: str, models_held: int
+) -> None:
+    current = runner(models, tmp_path, {})
+    current.attacks |= {name: find_attack(name) for name in ("int8", "relearn_lora")}
+    work = current.work([ScoreRequest("retain2", "prob", attack=attack)])
+    model = sum(tensor.numel() * 4 for tensor in load_file(models / "full" / "model.safetensors").values())
+    assert needs(work.largest, work.trains, "cpu").memory == BASE + models_held * model
 
 
 def test_what_is_foreseen_is_scored_beside_what_is_wanted_and_what_fails_there_is_told_later(

@@ -103,4 +103,5 @@ def relearn(
         rank=rank,
         name=name,
     )
-    return Attack(name, 2, "UDS guide, section 4.1", apply, settings | asdict(teaching), teaching=teaching)
+    told = settings | asdict(teaching)
+    return Attack(name, 2, "UDS guide, section 4.1", apply, told, teaching=teaching, trains=rank is None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -84,4 +85,4 @@ def worst_relearn(
     source = "ours, after TamperBench: attacks are searched for their worst case"
     apply = partial(_apply, tried=tried, name=name)
     remark = f"the largest of {len(tried)} settings, chosen on what is judged: the interval does not cover the choice"
-    return Attack(name, 1, source, apply, keyed, teaching=tried[0].teaching, remark=remark)
+    return replace(tried[0], version=1, source=source, apply=apply, settings=keyed, remark=remark)

@@ -1,5 +1,6 @@
 """The tensors of a folder's safetensors files, one at a time, whatever the shard layout."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,6 +111,12 @@ def alone(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(file.resolve())
         yield Path(place)
+
+
+def weight_count(path: Path) -> int:
+    """How many numbers a file holds, without reading them. Raises CheckpointError where it is damaged."""
+    with opened(path) as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in names(path))
 
 
 def names(path: Path) -> list[str]:

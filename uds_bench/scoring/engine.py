@@ -21,8 +21,10 @@ PATIENCE = 30.0
 """Seconds for which they are waited for before a line says so."""
 RETRIES = 3
 """How often a task is begun anew whose process was lost. What is wrong with its input is told, and tried once."""
-FULL_MODELS_A_PROCESS = 4
-"""Of the full model's size, what a process takes that scores."""
+FLOAT32 = 4
+"""Bytes of a weight, as it is on a CPU."""
+HELD, TRAINED = 5, 3
+"""Models in float32 that a process takes that scores; so many more where one is trained: gradients, AdamW's moments."""
 BASE = 2 << 30
 """Bytes that it takes beside: Python, torch, facts."""
 
@@ -77,11 +79,41 @@ class Engine(Protocol):
         """
 
 
-def needs(largest: CheckpointSpec | None, device: str) -> Needs:
+def needs(largest: CheckpointSpec | None, trains: bool, device: str) -> Needs:
     """What a task takes that scores models like `largest`. Cores are as many as OMP_NUM_THREADS, else one."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
-    size = 0 if largest is None else weights_size(largest)
-    return Needs(int(threads) if threads.isdigit() else 1, BASE + FULL_MODELS_A_PROCESS * size, int(device != "cpu"))
+    models = 0 if largest is None else models_memory(largest, trains)
+    return Needs(int(threads) if threads.isdigit() else 1, BASE + models, int(device != "cpu"))
+
+
+def models_memory(spec: CheckpointSpec, trains: bool) -> int:
+    """What the models take that a process holds which scores models of this size, told by their number of weights.
+
+    Args:
+        spec: Of a folder, or of a hub id, which is downloaded.
+        trains: Whether one of them is trained.
+
+    Returns:
+        Bytes, at least those of one model.
+
+    Raises:
+        CheckpointError: Files are missing, pickled, damaged, or cannot be had.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> import torch
+        >>> from safetensors.torch import save_file
+        >>> with TemporaryDirectory() as folder:
+        ...     for name in ("config.json", "tokenizer.json"):
+        ...         _ = (Path(folder) / name).write_text("{}")
+        ...     save_file({"head": torch.zeros(5, 2, dtype=torch.bfloat16)}, Path(folder) / "model.safetensors")
+        ...     models_memory(CheckpointSpec(folder), False), models_memory(CheckpointSpec(folder), True)
+        (200, 320)
+    """
+    from uds_bench.checkpoints.weights import weight_count, weight_files  # torch takes seconds to import
+
+    weights = sum(map(weight_count, weight_files(Path(resolve(spec).model))))
+    return weights * FLOAT32 * (HELD + TRAINED * trains)
 
 
 def weights_size(spec: CheckpointSpec) -> int:

@@ -206,7 +206,8 @@ class ScoreRunner:
         first = [place for place in places if place[1] == NONE and place[0] in self.first]
         rest = [groups[place] for place in places if place not in first]
         largest = self.specs.get("full") or next((self.specs[name] for name, _ in places), None)
-        return Work(self, self._like, rest, largest, [groups[place] for place in first])
+        trains = any(name != NONE and self.attack(name).trains for _, name in places)
+        return Work(self, self._like, rest, largest, [groups[place] for place in first], trains)
 
     @property
     def size(self) -> int:

@@ -41,13 +41,15 @@ LOST = (
 @dataclass(frozen=True)
 class Work:
     """What a scorer is to score. `make` gives another process its like; `first`: groups that all others are held
-    against; `largest`: the checkpoint that takes most memory, None where processes cannot be reckoned with."""
+    against; `largest`: the checkpoint that takes most memory, None where processes cannot be reckoned with; `trains`:
+    whether one is trained."""
 
     scorer: Scorer
     make: Callable[[], Scorer]
     groups: Sequence[Sequence[Any]]
     largest: CheckpointSpec | None
     first: Sequence[Sequence[Any]] = ()
+    trains: bool = False
 
 
 class Spread:

@@ -9,13 +9,13 @@ from typing import Any
 
 from uds_bench.device import cores
 from uds_bench.progress import OpenConsole, watched
-from uds_bench.scoring.engine import FULL_MODELS_A_PROCESS, Engine, Groups, complete, needs, weights_size
+from uds_bench.scoring.engine import Engine, Groups, complete, models_memory, needs
 from uds_bench.scoring.spread import Spread, Work
 
 WORTH_A_PROCESS = 8
 """Groups from which on a second process pays for its start, which takes seconds."""
 SHARE = 0.25
-"""Of the machine's memory that the models of all processes may take, four of the full model's size each."""
+"""Of the machine's memory that the models of all processes may take."""
 SCORING = "scoring checkpoints and attacks"
 
 
@@ -88,7 +88,7 @@ class WorkerPool:
 
     def _send(self, work: Work, engine: Engine) -> None:
         """To the engine; what others are scoring is looked at again when all else is done."""
-        takes = needs(work.largest, self.device)
+        takes = needs(work.largest, work.trains, self.device)
         with self.watch(SCORING, len(work.groups)) as advance:
 
             def run(tasks: Sequence[Groups], wait: bool, advance: Callable[[int], None]) -> list[Sequence[Any]]:
@@ -124,10 +124,10 @@ def processes(works: Sequence[Work], device: str) -> int:
     # Processes of one pytest-xdist run score side by side: each has its share of the machine.
     runs = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     usable, groups = cores() // runs, sum(len(work.groups) for work in works)
-    largest = [work.largest for work in works if work.largest is not None]
+    largest = [(work.largest, work.trains) for work in works if work.largest is not None]
     if device != "cpu" or groups < WORTH_A_PROCESS or usable < 2 or len(largest) < len(works):
         return 1
-    size = max(map(weights_size, largest))
+    most = max(models_memory(spec, trains) for spec, trains in largest)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fitting = int(SHARE * memory / runs / max(FULL_MODELS_A_PROCESS * size, 1))
+    fitting = int(SHARE * memory / runs / max(most, 1))
     return max(1, min(usable, groups, fitting))
