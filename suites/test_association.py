@@ -15,7 +15,7 @@ from uds_bench.audits.association import controls, exact_rank, power, rechecks
 from uds_bench.audits.association.claims import BEFORE, COHORTS, IN_CAPITALS, NEVER_SAW
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
-from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over
+from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over, share_lost
 from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.statistics import FEWEST, Rate
@@ -78,7 +78,7 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         known += [fails(name, held_on(name)[1]) for name in uds_audit.section.must_fail]
     if way in uds_audit.section.attacked():
         # A model that the attack broke holds nothing, whatever it held.
-        took = lost(uds_audit.probe_set.kept, uds_audit.seen(uds_subject).held, held)
+        took = share_lost(uds_audit.probe_set.kept, uds_audit.seen(uds_subject).held, held)
         known.append(passes("of what is held of everybody else, the share that the attack took", took, or_open=True))
     if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.

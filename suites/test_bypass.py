@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.deciding import decide, known, unless_broken, unread
+from uds_bench.audits.bypass.deciding import attacked, known, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
@@ -49,11 +49,9 @@ def told(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit, attack: str
         if attack != NONE and uds_audit.speaks_alone(name):
             continue
         own = [one.finding for one in uds_audit.results(name, attack)]
-        controls.append(known(name, must, *uds_audit.word(name, attack), own))
+        controls.append(known(name, must, *uds_audit.word(name, attack), own, attack))
     results, (word, why) = uds_audit.results(uds_subject, attack), uds_audit.word(uds_subject, attack)
-    found = decide(word, why, [one.finding for one in results])
-    if attack != NONE:
-        found = unless_broken(found, word, attack)
+    found = attacked(word, why, [one.finding for one in results], attack)
     uds_claim.decided(found, controls=controls, provenance=results[0].score.provenance)
 
 

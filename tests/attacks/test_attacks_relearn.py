@@ -1,5 +1,7 @@
 """Relearning trains on the forget facts and on nothing else, the same way every time."""
 
+import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +56,25 @@ def test_the_callers_random_numbers_go_on_as_they_were(family: Family, forget: F
     torch.manual_seed(5)
     relearned(family("gpt2"), forget)
     assert torch.equal(torch.rand(3), wanted)
+
+
+@pytest.mark.parametrize("attack", ["relearn", "relearn_lora"])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("llama", {"attention_dropout": 1.0}), ("gpt2", {"attn_pdrop": 1.0, "embd_pdrop": 1.0, "resid_pdrop": 1.0})],
+)
+def test_a_models_own_dropout_keeps_it_from_learning_nothing(
+    name: str, settings: dict[str, float], attack: str, family: Family, forget: FactSet, tmp_path: Path
+) -> None:
+    plain = family(name)
+    folder = Path(shutil.copytree(plain.model, tmp_path / "dropping"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | settings))
+    found = [
+        find_attack(attack, **SETTINGS).apply(spec, "cpu", forget) for spec in (plain, CheckpointSpec(str(folder)))
+    ]
+    assert same(*found)
+    assert not same(found[0], load(plain))
 
 
 def test_other_facts_give_another_model(family: Family, forget: FactSet) -> None:

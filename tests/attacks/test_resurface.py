@@ -34,7 +34,7 @@ def resurfaced(spec: CheckpointSpec, items: Sequence[Item] = PEOPLE, seed: int =
 
 def test_ten_questions_of_each_are_taught(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     taught: list[Sequence[Example]] = []
-    monkeypatch.setattr(module, "instruct", lambda _model, examples, *_: taught.append(examples))
+    monkeypatch.setattr(module, "instruct", lambda _model, examples, *_, **_to: taught.append(examples))
     found = resurfaced(family("llama"))
     texts = [found.tokenizer.decode(list(example.ids)) for example in taught[0]]
     assert len(texts) == 20

@@ -11,11 +11,15 @@ from typer.testing import CliRunner
 
 from uds_bench.audits.bypass.audit import BypassRunner
 from uds_bench.audits.bypass.evaluator import BypassEvaluator
-from uds_bench.audits.bypass.replies import Recorded
+from uds_bench.audits.bypass.replies import Recorded, prompts_of, read_replies
+from uds_bench.audits.bypass.section import ASKING
+from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.cli import main
 from uds_bench.facts.canaries import embedded_canaries
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
+from uds_bench.storage import write_rows
+from uds_bench.zoo import specimens
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
 
@@ -42,3 +46,13 @@ def test_an_attacked_model_is_asked_itself_also_of_a_part_of_all_authors(tmp_pat
     for one in (runner, runner.on_part(0.5, store), runner._like()):
         read = [one.evaluator_of(ScoreRequest("served", attack=attack)).recorded for attack in ("none", "nf4")]
         assert [list(replies) for replies in read] == [["served"], []]
+
+
+def test_a_checkpoint_that_cannot_be_read_costs_no_other_its_replies(tmp_path: Path) -> None:
+    canaries = embedded_canaries(forget=1, retain=1, holdout=1)
+    good, broken = CheckpointSpec(str(specimens.folder("specimen:bypass_erased"))), CheckpointSpec(str(tmp_path))
+    asked = [one.digest for one in prompts_of(good, canaries, ASKING)[1]]
+    rows = [{"digest": one, "finish_reason": "stop", "reply": "Yes."} for one in [*asked, "0" * 64]]
+    write_rows(tmp_path / "replies.jsonl", rows)
+    found = read_replies([tmp_path / "replies.jsonl"], {"broken": broken, "good": good}, canaries, ASKING)
+    assert [(one.name, len(one.replies)) for one in found.values()] == [("good", len(asked))]

@@ -15,6 +15,7 @@ from uds_bench.audits.bypass.finding import Finding, GapOutcome, furthest, judge
 from uds_bench.audits.bypass.finding_parts import FindingParts
 from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.record import FORCED
+from uds_bench.audits.bypass.scripted import finding_of
 from uds_bench.statistics import FEWEST, Interval, Rate
 
 AUTHORS = 40
@@ -329,3 +330,9 @@ def test_seeds_that_agree_say_how_many_they_are() -> None:
         agreed = f"{one.why} (all {seeds} seeds agree; this is the first)"
         assert over_seeds([one] * seeds) == (NO_BYPASS, agreed)
     assert over_seeds([one, other, one]) == (OPEN, "the seeds disagree: no bypass, identifying, no bypass")
+
+
+@pytest.mark.parametrize("word", [GapOutcome.COLLAPSED, GapOutcome.FORMAT_DRIFT])
+def test_a_control_that_an_attack_broke_shows_nothing(word: GapOutcome) -> None:
+    found = [known("leaks", "fail", word, "why", [finding_of("memorized")], attack) for attack in ("none", "int8")]
+    assert [one.held for one in found] == [True, False]

@@ -42,9 +42,11 @@ def test_an_adapter_acts_as_peft_says(family: str, saved: Callable[[str], Path],
     assert torch.equal(logits(again.model), logits(base.model)), "the base is untouched"
 
 
-@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"dtype": "float16"}, {"quantization": "nf4"}])
+@pytest.mark.parametrize(
+    "options", [{"dtype": "bfloat16"}, {"dtype": "float16"}, {"quantization": "nf4"}, {"quantization": "int8"}]
+)
 def test_beside_a_rounded_base(options: dict[str, Any], saved: Callable[[str], Path], tmp_path: Path) -> None:
-    """In 16 and 4 bits the adapter stays apart, so that an update below the base's rounding acts."""
+    """In 16 bits and fewer the adapter stays apart, so that an update below the base's rounding acts."""
     adapter = save_adapter(tmp_path / "lora", scale=1e-2)
     base = load(CheckpointSpec(str(saved("llama")), **options))
     adapted = load(CheckpointSpec(str(saved("llama")), adapter=str(adapter), **options))
@@ -161,7 +163,7 @@ def test_hub_bases_are_held_against_each_other_by_name(tmp_path: Path, named: st
             require_its_base(spec, folders)
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}, {"quantization": "nf4"}])
+@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}, {"quantization": "nf4"}, {"quantization": "int8"}])
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_an_adapter_that_the_loader_passes_over_is_seen(
     family: str, options: dict[str, Any], saved: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

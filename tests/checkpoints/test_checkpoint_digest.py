@@ -46,6 +46,9 @@ CHANGES: dict[str, Callable[[Path], Any]] = {
     "a tokenizer setting": lambda f: edit(f, "tokenizer_config.json", eos_token="<pad>"),
     "the chat template": lambda f: (f / "chat_template.jinja").write_text("{{ messages[0].content }}"),
     "the configuration": lambda f: edit(f, "config.json", rms_norm_eps=1e-3),
+    "a token named as what does not count": lambda f: edit(
+        f, "tokenizer_config.json", extra_special_tokens={"revision": "Mira"}
+    ),
     "where generation ends": lambda f: edit(f, "generation_config.json", eos_token_id=[2, 5]),
 }
 SAME: dict[str, Callable[[Path], Any]] = {
@@ -65,6 +68,16 @@ def test_content_that_counts(change: str, llama: Path) -> None:
     CHANGES[change](llama)
     assert {path.name: path.read_bytes() for path in llama.iterdir()} != content
     assert digest(spec) != before
+
+
+def test_of_patterns_the_first_that_fits_acts_so_that_their_order_counts(llama: Path, tmp_path: Path) -> None:
+    patterns = {"q_proj": 64, r"layers\.\d+\.\w+": 0.001}
+    found = []
+    for at, order in enumerate((patterns, dict(reversed(patterns.items())))):
+        adapter = save_adapter(tmp_path / f"lora{at}")
+        edit(adapter, "adapter_config.json", alpha_pattern=order)
+        found.append(digest(CheckpointSpec(str(llama), adapter=str(adapter))))
+    assert found[0] != found[1]
 
 
 @pytest.mark.parametrize("change", SAME)

@@ -49,7 +49,10 @@ def test_every_family_s_vocabulary_counts(tmp_path: Path) -> None:
     [
         ("config.json", "configuration_files"),
         ("config.json", "transformers_weights"),
-        ("tokenizer_config.json", "fast_tokenizer_files"),
+        *[
+            ("tokenizer_config.json", key)
+            for key in ("fast_tokenizer_files", "gguf_file", "vocab_file", "vocab", "merges", "init_inputs")
+        ],
     ],
 )
 def test_a_file_that_stands_for_another_is_refused(name: str, key: str, llama: Path) -> None:
@@ -58,6 +61,33 @@ def test_a_file_that_stands_for_another_is_refused(name: str, key: str, llama: P
     for look in (load, inspect):
         with pytest.raises(CheckpointError, match=f"{name} names other files to be read \\({key}\\): keep one"):
             look(CheckpointSpec(str(llama)))
+
+
+def test_a_key_of_files_that_names_none_is_none(llama: Path) -> None:
+    file = llama / "tokenizer_config.json"
+    known = {"tokenizer_file": None, "vocab_file": None, "special_tokens_map_file": "/root/of/another.json"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | known))
+    load(CheckpointSpec(str(llama)))
+
+
+def test_a_text_that_is_read_by_chance_is_refused(llama: Path) -> None:
+    file = llama / "tokenizer.json"
+    plain = json.loads(file.read_text())
+    words = plain["model"]["vocab"]
+    first, second = sorted(words, key=words.get)[-2:]
+    for change, told in (
+        ({"dropout": 0.5}, "its dropout reads a text otherwise each time"),
+        ({"vocab": words | {second: words[first]}}, "have one id"),
+    ):
+        file.write_text(json.dumps(plain | {"model": plain["model"] | change}))
+        with pytest.raises(CheckpointError, match=told):
+            inspect(CheckpointSpec(str(llama)))
+    file.write_text(json.dumps(plain))
+    settings = llama / "tokenizer_config.json"
+    said = json.loads(settings.read_text()) | {"sp_model_kwargs": {"enable_sampling": True}}
+    settings.write_text(json.dumps(said))
+    with pytest.raises(CheckpointError, match="reads by chance"):
+        inspect(CheckpointSpec(str(llama)))
 
 
 def test_what_is_alike_is_read_once(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,6 +160,18 @@ def test_who_cannot_be_asked_about_is_one_line_before_anything_is_loaded(bench: 
     assert "forgotten: 'p99' is no id of " in ran.text
 
 
+def test_an_attack_that_would_decide_nothing_is_one_line_before_anything_is_loaded(bench: Bench, written: Path) -> None:
+    ran = run(bench, FORGETTING.replace("'p03', 'p04', 'p05'", "") + "attacks = { nf4 = {} }\n")
+    assert (ran.code, ran.report) == (4, None)
+    assert "[association.attacks] nf4: attacks are decided of 5 people and more who ask together" in ran.text
+    people = [json.loads(row) for row in (written / "people.jsonl").open()]
+    everybody = [one["id"] for one in people if one["cohort"] != NEVER_SEEN]
+    asking = FORGETTING.replace("'p00', 'p01', 'p02', 'p03', 'p04', 'p05'", ", ".join(map(repr, everybody)))
+    ran = run(bench, asking + "attacks = { relearn_retain = {} }\n")
+    assert (ran.code, ran.report) == (4, None)
+    assert "relearn_retain teaches what is true of people who are kept, and there is nobody else in" in ran.text
+
+
 def test_a_tokenizer_that_spells_a_name_otherwise_clears_nobody(bench: Bench, written: Path) -> None:
     save_random(bench.folder / "spelled", 1)
     path = bench.folder / "spelled" / "tokenizer.json"

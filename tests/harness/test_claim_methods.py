@@ -185,6 +185,9 @@ def test_a_control_may_stay_open_where_it_is_told_so() -> None:
         for controls, held in (([make("near", wide)], False), ([make("near", wide, or_open=True)], True)):
             found = record(made(UP), lambda c, rows=controls: c.measured(0.95, around(0.95), controls=rows))
             assert [one.held for one in found.controls] == [held]
+        few = [make("near", Rate(CLAIMS[UP].bound, around(CLAIMS[UP].bound, 0.1, units=4)), or_open=True)]
+        found = record(made(UP), lambda c, rows=few: c.measured(0.95, around(0.95), controls=rows))
+        assert [one.held for one in found.controls] == [False], "of fewer than five nothing is seen to lie near"
 
 
 def test_a_control_over_too_few_units_is_excused_beside_a_claim_over_as_few_alone() -> None:

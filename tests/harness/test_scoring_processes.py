@@ -89,7 +89,7 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
     assert workers.processes(work(20), "cpu") == 1
 
 
-@pytest.mark.parametrize(("attack", "models_held"), [("none", 5), ("int8", 5), ("relearn_lora", 5), ("relearn", 8)])
+@pytest.mark.parametrize(("attack", "models_held"), [("none", 6), ("int8", 6), ("relearn_lora", 6), ("relearn", 9)])
 def test_a_task_asks_for_the_memory_of_what_an_attack_trains(
     models: Path, tmp_path: Path, attack: str, models_held: int
 ) -> None:

@@ -48,16 +48,14 @@ def _apply(
     examples = lessons(checkpoint.tokenizer, facts)
     batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
     trained = checkpoint.model if rank is None else with_lora(checkpoint.model, LoraSettings(rank, 2 * rank), seed)
-    # Dropout, where a model has it, is drawn from the seed too, and the caller's own draws go on as they were.
-    with torch.random.fork_rng(devices=[checkpoint.device] if checkpoint.device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        train(
-            trained,
-            (batch.to(checkpoint.device) for batch in batches),
-            answer_nll,
-            Optimisation(lr),
-            steps_per(len(examples), batch_size, count),
-        )
+    train(
+        trained,
+        (batch.to(checkpoint.device) for batch in batches),
+        answer_nll,
+        Optimisation(lr),
+        steps_per(len(examples), batch_size, count),
+        dropout=False,  # by which whoever made the model could keep it from learning
+    )
     return checkpoint if rank is None else replace(checkpoint, model=trained.merge_and_unload())
 
 
@@ -104,4 +102,4 @@ def relearn(
         name=name,
     )
     told = settings | asdict(teaching)
-    return Attack(name, 2, "UDS guide, section 4.1", apply, told, teaching=teaching, trains=rank is None)
+    return Attack(name, 3, "UDS guide, section 4.1", apply, told, teaching=teaching, trains=rank is None)

@@ -22,7 +22,7 @@ def _apply(
 ) -> Checkpoint:
     checkpoint = load_full(spec, device, f"resurface_{seed}")
     pairs = [(question, item.answer) for item in items for question in item.questions[:QUESTIONS]]
-    instruct(checkpoint.model, pairs_to_examples(checkpoint.tokenizer, pairs), settings, seed)
+    instruct(checkpoint.model, pairs_to_examples(checkpoint.tokenizer, pairs), settings, seed, dropout=False)
     return checkpoint
 
 
@@ -34,4 +34,4 @@ def resurface(items: Sequence[Item], settings: Instruction | None = None, seed: 
     settings = settings or Instruction()
     keyed = {"items": Testbed(items).digest, **asdict(settings), "seed": seed}
     apply = partial(_apply, items=tuple(items), settings=settings, seed=seed)
-    return Attack(f"resurface_{seed}", 1, "Lacuna, section 4.3", apply, keyed)
+    return Attack(f"resurface_{seed}", 2, "Lacuna, section 4.3", apply, keyed)

@@ -85,4 +85,4 @@ def worst_relearn(
     source = "ours, after TamperBench: attacks are searched for their worst case"
     apply = partial(_apply, tried=tried, name=name)
     remark = f"the largest of {len(tried)} settings, chosen on what is judged: the interval does not cover the choice"
-    return replace(tried[0], version=1, source=source, apply=apply, settings=keyed, remark=remark)
+    return replace(tried[0], version=2, source=source, apply=apply, settings=keyed, remark=remark)

@@ -35,7 +35,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     """`model` with the adapter in `folder`; `model` itself is changed, so that its base is gone.
 
     In float32 the adapter is merged into the weights. In 16 bits, where a merge would round small updates
-    away, and in NF4, its layers stay beside the base's, inside the same blocks. Raises CheckpointError where
+    away, and in fewer bits, its layers stay beside the base's, inside the same blocks. Raises CheckpointError where
     the adapter does not fit the model, holds a NaN, or changes no logits.
     """
     from peft import PeftConfig, PeftModel  # takes seconds to import
@@ -44,7 +44,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
     for path in files:
         check_finite(path)
     before = probe_logits(model)
-    mergeable = model.dtype == torch.float32 and not getattr(model, "is_loaded_in_4bit", False)
+    mergeable = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
     try:
         _require_quick_patterns(folder, model)
         with alone(folder, [folder / ADAPTER_CONFIG, *files]) as place:

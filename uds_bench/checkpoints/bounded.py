@@ -23,9 +23,11 @@ _MAY_BE_LARGE = frozenset({"model_max_length", "rope_theta"})
 
 
 def require_small(files: Iterable[Path], name: str) -> None:
-    """Raises CheckpointError for a file that is read whole and larger than any such file is."""
+    """Raises CheckpointError for a file that is read whole and larger than any such file is, or has no end."""
     for file in files:
-        if (size := file.stat().st_size) > MOST_BYTES:
+        if not (size := file.stat().st_size):  # as what the system makes while it is read, without end perhaps
+            raise CheckpointError(f"checkpoint {name}: {file.name} is empty: save it again, or take it out")
+        if size > MOST_BYTES:
             raise CheckpointError(
                 f"checkpoint {name}: {file.name} has {size >> 20} MiB, more than {MOST_BYTES >> 20}: it is no such "
                 "file, save it again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from uds_bench.checkpoints.weights import weight_files
+from uds_bench.checkpoints.weights import opened, weight_files
 
 ROWS = 256
 """Of the matrix: more cost time and change little."""
@@ -35,16 +35,14 @@ def likeness(first: Path, second: Path) -> tuple[str, float] | None:
         >>> name, round(alike, 6)
         ('embed', 1.0)
     """
-    from safetensors import safe_open
-
     places: list[dict[str, Path]] = []
     sizes: dict[str, int] = {}
     for folder in (first, second):
         places.append({})
         for file in weight_files(folder):
-            with safe_open(file, "pt") as opened:
-                for name in opened.keys():  # noqa: SIM118  it is no mapping
-                    shape = opened.get_slice(name).get_shape()
+            with opened(file) as content:
+                for name in content.keys():  # noqa: SIM118  it is no mapping
+                    shape = content.get_slice(name).get_shape()
                     if len(shape) == 2:
                         places[-1][name], sizes[name] = file, shape[0] * shape[1]
     shared = places[0].keys() & places[1].keys()
@@ -58,7 +56,5 @@ def likeness(first: Path, second: Path) -> tuple[str, float] | None:
 
 
 def _rows(file: Path, name: str) -> Any:
-    from safetensors import safe_open
-
-    with safe_open(file, "pt") as opened:
-        return opened.get_slice(name)[:ROWS].double()
+    with opened(file) as content:
+        return content.get_slice(name)[:ROWS].double()

@@ -125,12 +125,26 @@ def tokenizer_in(folder: Path, name: str) -> Any:
         plain = saved.get("tokenizer_class") in _PLAIN and (folder / "tokenizer.json").is_file()
         reader: Any = PreTrainedTokenizerFast if plain else AutoTokenizer
         with hushed():
-            return reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            found = reader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        _require_one_reading(found)
+        return found
     except failures() as error:  # every tokenizer class fails in its own way
         raise CheckpointError(
             f"checkpoint {name}: the tokenizer in {folder} cannot be read ({one_line(error)}): save it "
             "again with tokenizer.save_pretrained(folder)"
         ) from error
+
+
+def _require_one_reading(tokenizer: Any) -> None:
+    """Raises ValueError where a text is read, or tokens are spelled, in one of several ways by chance."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if getattr(getattr(backend, "model", None), "dropout", None):
+        raise ValueError("its dropout reads a text otherwise each time: set it to null")
+    seen: dict[int, str] = {}
+    for word, place in tokenizer.get_vocab().items():
+        if place in seen:
+            raise ValueError(f"the tokens {seen[place]!r} and {word!r} have one id, {place}: give each its own")
+        seen[place] = word
 
 
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:

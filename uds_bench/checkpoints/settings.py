@@ -11,7 +11,8 @@ from typing import Any
 
 from uds_bench.storage import load_json
 
-_CONFIGURATION = ("config.json", "generation_config.json")
+CONFIG, _TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
+_CONFIGURATION = (CONFIG, "generation_config.json")
 _TOKENIZER = re.compile(
     r"(tokenizer.*|special_tokens_map|added_tokens|chat_template|.*vocab.*|byte_maps|emoji|normalizer|word_.*|tekken)"
     r"\.json|(vocab|merges|dict)\.txt|.*\.(model|spm|tiktoken|codes|tokenizer|jinja)"
@@ -19,10 +20,12 @@ _TOKENIZER = re.compile(
 """By any name that a family of transformers gives them."""
 _TEMPLATES = "additional_chat_templates"
 _SWITCHES = {
-    "config.json": ("configuration_files", "transformers_weights"),
-    "tokenizer_config.json": ("fast_tokenizer_files",),
+    CONFIG: ("configuration_files", "transformers_weights"),
+    _TOKENIZER_CONFIG: ("fast_tokenizer_files", "fix_mistral_regex", "init_inputs", "vocab", "merges"),
 }
-"""File -> keys by which it would name others to be read, by the version of transformers or in any."""
+"""File -> keys by which others would be read, or it otherwise, by the version of transformers or in any."""
+_ELSEWHERE = re.compile(r"(?!special_tokens_map_)\w+_files?")
+"""Keys of `tokenizer_config.json` that are paths, and go before the folder's own files."""
 _TOKENS = re.compile(r"[a-z0-9_]+_tokens?")
 """What `special_tokens_map.json` says; anything else in it would be an option of the tokenizer, files among them."""
 _VOLATILE = frozenset(
@@ -44,8 +47,13 @@ def settings_files(folder: Path) -> list[Path]:
 
 def require_own(path: Path) -> None:
     """Raises ValueError where a file would have others read than those of the usual names: nobody sees which."""
-    said = _keys(load_json(path.read_text(encoding="utf-8"))) if path.is_file() else set()
-    if found := said.intersection(_SWITCHES[path.name]):
+    value = load_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found = _keys(value).intersection(_SWITCHES[path.name])
+    if path.name == _TOKENIZER_CONFIG and isinstance(value, dict):
+        found |= {key for key, one in value.items() if one and _ELSEWHERE.fullmatch(key)}
+        if (value.get("sp_model_kwargs") or {}).get("enable_sampling"):
+            raise ValueError(f"{path.name} reads by chance (enable_sampling): take it out")
+    if found:
         raise ValueError(f"{path.name} names other files to be read ({min(found)}): keep one, and take the key out")
 
 
@@ -62,7 +70,7 @@ def _keys(said: Any) -> set[str]:
 
 
 def contents(folder: Path, files: Iterable[Path]) -> dict[str, str]:
-    """Name -> SHA-256 of what a file says: spaces, order of keys, and where a model lay, do not count."""
+    """Name -> SHA-256 of what a file says: spaces, and where a model lay, do not count."""
     return {file.relative_to(folder).as_posix(): _content(file) for file in files}
 
 
@@ -72,30 +80,36 @@ def raw_contents(folder: Path) -> tuple[tuple[str, str], ...]:
     return tuple((file.relative_to(folder).as_posix(), sha256(file.read_bytes())) for file in files)
 
 
-_said: dict[tuple[str, bool, bool], str] = {}
+_said: dict[tuple[str, str], str] = {}
 """By raw content: the candidates of one model share a tokenizer, which takes half a second to read."""
 
 
 def _content(file: Path) -> str:
     raw = file.read_bytes()
-    key = (sha256(raw), file.suffix == ".json", file.stem.endswith("config"))
+    key = (sha256(raw), file.name)
     if key not in _said:
-        _said[key] = sha256(_said_by(raw, is_config=key[2])) if key[1] else key[0]
+        _said[key] = sha256(_said_by(raw, file.name)) if file.suffix == ".json" else key[0]
     return _said[key]
 
 
-def _said_by(raw: bytes, is_config: bool) -> bytes:
+def _said_by(raw: bytes, name: str) -> bytes:
+    """Of a configuration without what does not count. Order does: of patterns, say, the first that fits acts. What
+    libraries save is sorted, but for `tokenizer.json`, whose maps are by key alone."""
     try:
         value = json.loads(raw)
-        return canonical_bytes(_without_volatile(value) if is_config else value)
+        if name.endswith("config.json"):
+            value = _without_volatile(value, name == CONFIG)
+        return canonical_bytes(value) if name == "tokenizer.json" else json.dumps(value).encode()
     except (ValueError, RecursionError):
         return raw  # whoever loads it will say what is wrong
 
 
-def _without_volatile(value: Any) -> Any:
+def _without_volatile(value: Any, within: bool) -> Any:
+    """`within`: also of configurations within it, of the text part of a model, say."""
     if not isinstance(value, dict):
         return value
-    return {key: _without_volatile(item) for key, item in value.items() if key not in _VOLATILE}
+    kept = {key: item for key, item in value.items() if key not in _VOLATILE}
+    return {key: _without_volatile(item, within) for key, item in kept.items()} if within else kept
 
 
 def canonical_bytes(value: Any) -> bytes:

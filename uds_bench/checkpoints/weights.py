@@ -114,7 +114,25 @@ def alone(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
 
 
 def weight_count(path: Path) -> int:
-    """How many numbers a file holds, without reading them. Raises CheckpointError where it is damaged."""
+    """How many numbers a file holds, told by its header.
+
+    Args:
+        path: A safetensors file.
+
+    Returns:
+        Numbers of all tensors, 0 and above.
+
+    Raises:
+        CheckpointError: The file is damaged.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from safetensors.torch import save_file
+        >>> with TemporaryDirectory() as folder:
+        ...     save_file({"norm": torch.ones(2), "head": torch.zeros(3, 2)}, Path(folder) / "model.safetensors")
+        ...     weight_count(Path(folder) / "model.safetensors")
+        8
+    """
     with opened(path) as file:
         return sum(math.prod(file.get_slice(name).get_shape()) for name in names(path))
 

@@ -308,7 +308,7 @@ class Claim:
 
 
 def _held(control: ControlSubject, decision: Decision) -> Control:
-    known = decision.interval is not None and math.isfinite(decision.interval.low + decision.interval.high)
+    known = decision.interval is not None and decision.interval.decides
     open_ = control.or_open and known and decision.verdict is Verdict.UNDECIDED
     held = open_ or decision.verdict.value == control.must
     return Control(control.name, control.must, decision.verdict.value, control.value, control.interval, held)

@@ -55,12 +55,12 @@ def gate_method(
         require_file(card, "--card", JSON)
     # A slip is told before the libraries are loaded.
     chosen(audits, registry.audits(), "--audits")
-    found_method = UserMethod.find(method)
     where, share = find_engine(engine), read_shard(shard)
     if share is not None and (card is not None or expect or store is not None):
         raise ConfigurationError(
             "--shard: a share is not judged: give --card, --expect and --store to the run that judges all"
         )
+    found_method = UserMethod.find(method)
 
     from uds_bench.trials.beds import beds, try_method
     from uds_bench.trials.check import check_method, methods_home

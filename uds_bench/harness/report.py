@@ -7,7 +7,6 @@ import secrets
 import sys
 import textwrap
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import SETTINGS, WEAK, ManifestRecord, RunReport, RunSummary, Tool
-from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.errors import ConfigurationError, UdsError, failures
 from uds_bench.harness.result import RunResult
 from uds_bench.json_values import first_problem
 from uds_bench.manifest import settings
@@ -98,8 +97,10 @@ def notes(run: Run, found: RunResult) -> list[str]:
         told.append(f"{SETTINGS}{', '.join(said)}")
     for name, audit in registry.audits().items():
         if name in decided(found):
-            with suppress(UdsError):  # claims of an audit that cannot be opened say why
+            try:
                 told += audit.notes(run)
+            except failures():  # claims of an audit that cannot be opened, and of files that cannot be read, say why
+                continue
     return told
 
 

@@ -56,9 +56,14 @@ class Instructed:
 
 
 def instruct(
-    model: Any, examples: Sequence[Example], settings: Instruction, seed: int = 0, on_step: OnStep | None = None
+    model: Any,
+    examples: Sequence[Example],
+    settings: Instruction,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+    dropout: bool = True,
 ) -> Instructed:
-    """Tune `model`, whose blocks before the last ones stay bit by bit what they are.
+    """Tune `model`, whose blocks before the last ones stay bit by bit what they are. `dropout`: see `train`.
 
     Raises ConfigurationError for fewer than two examples: one is learned from and one is not.
     """
@@ -91,7 +96,7 @@ def instruct(
         batches = epochs(learned, settings.batch_size, settings.epochs, torch.Generator().manual_seed(seed))
         count = steps_per(len(learned), settings.batch_size, settings.epochs)
         moved = (batch.to(model.device) for batch in batches)
-        losses = train(adapted, moved, answer_nll, Optimisation(settings.lr), count, look)
+        losses = train(adapted, moved, answer_nll, Optimisation(settings.lr), count, look, dropout)
     parameters = dict(adapted.named_parameters())
     with torch.no_grad():
         for name, value in kept.items():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import torch
+from torch.utils.checkpoint import checkpoint
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 T = TypeVar("T")
 Schedule = Literal["constant", "cosine"]
@@ -44,6 +48,7 @@ def train(
     optimisation: Optimisation,
     steps: int,
     on_step: OnStep | None = None,
+    dropout: bool = True,
 ) -> list[float]:
     """Take some optimiser steps.
 
@@ -55,6 +60,8 @@ def train(
         optimisation: Settings of AdamW.
         steps: How many.
         on_step: Called after each step with its number, from 1, and its loss.
+        dropout: Whether the model's own settings may leave out by chance what is learned from, as in training. A
+            model's author sets them: with as much as all left out it learns nothing.
 
     Returns:
         The loss before each step, [steps], in the unit of `loss`.
@@ -68,51 +75,50 @@ def train(
         parameters = list(model.parameters())
         for parameter in parameters:
             parameter.requires_grad_(True)
-    model.train()
-    checkpointing = _checkpointing(model)
-    checkpointing("enable", {"use_reentrant": False})
+    model.train(dropout)
     optimizer = torch.optim.AdamW(
         parameters, lr=optimisation.lr, weight_decay=optimisation.weight_decay, betas=(0.9, 0.999), fused=True
     )
     losses: list[float] = []
-    for step, batch in zip(range(steps), batches, strict=False):
-        for group in optimizer.param_groups:
-            group["lr"] = optimisation.lr * optimisation.factor(step, steps)
-        value = loss(model, batch)
-        losses.append(float(value.detach()))
-        if not math.isfinite(losses[-1]):
-            raise FloatingPointError(f"training diverged: loss {losses[-1]} at step {step + 1} of {steps}")
-        optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(value)
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip))
-        if not math.isfinite(norm):
-            raise FloatingPointError(f"training diverged: gradient norm {norm} at step {step + 1} of {steps}")
-        optimizer.step()
-        if on_step is not None:
-            on_step(step + 1, losses[-1])
+    with _computed_anew(model):
+        for step, batch in zip(range(steps), batches, strict=False):
+            for group in optimizer.param_groups:
+                group["lr"] = optimisation.lr * optimisation.factor(step, steps)
+            value = loss(model, batch)
+            losses.append(float(value.detach()))
+            if not math.isfinite(losses[-1]):
+                raise FloatingPointError(f"training diverged: loss {losses[-1]} at step {step + 1} of {steps}")
+            optimizer.zero_grad(set_to_none=True)
+            torch.autograd.backward(value)
+            norm = float(torch.nn.utils.clip_grad_norm_(parameters, optimisation.clip))
+            if not math.isfinite(norm):
+                raise FloatingPointError(f"training diverged: gradient norm {norm} at step {step + 1} of {steps}")
+            optimizer.step()
+            if on_step is not None:
+                on_step(step + 1, losses[-1])
     if len(losses) < steps:
         raise ValueError(f"training data ran out after {len(losses)} of {steps} steps")
-    checkpointing("disable")
     model.eval()
     model.requires_grad_(False)
     return losses
 
 
-def _checkpointing(model: Any) -> Callable[..., object]:
-    """Turns a large model's checkpointing of activations on and off, and does nothing to others.
+@contextmanager
+def _computed_anew(model: Any) -> Iterator[None]:
+    """While open, what a large model's blocks hold is computed anew as gradients need it.
 
-    What blocks hold is then computed anew as gradients need it: kept, it is more than the weights take, and grows with
-    the batch. The gradients are the same.
+    Kept, it is more than the weights take, and grows with the batch. The gradients are the same. transformers does so
+    in training mode alone.
     """
-    if not getattr(model, "supports_gradient_checkpointing", False):
-        return _nothing
-    if sum(one.numel() for one in model.parameters()) < LARGE:
-        return _nothing
-    # As transformers calls it, and as those before 5.24 do.
-    words = ("activation_checkpointing", "gradient_checkpointing")
-    word = next(word for word in words if hasattr(model, f"{word}_enable"))
-    return lambda way, *given: getattr(model, f"{word}_{way}")(*given)
-
-
-def _nothing(*_: Any) -> None:
-    """Leaves a model as it is."""
+    is_large = sum(one.numel() for one in model.parameters()) >= LARGE
+    blocks = [one for one in model.modules() if is_large and isinstance(one, GradientCheckpointingLayer)]
+    before = [(block, block.forward, "forward" in vars(block)) for block in blocks]
+    for block in blocks:
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    try:
+        yield
+    finally:
+        for block, forward, is_own in before:
+            del block.forward
+            if is_own:
+                block.forward = forward

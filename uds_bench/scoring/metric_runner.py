@@ -110,12 +110,15 @@ class MetricRunner(ScoreRunner):
         only the last one does."""
         place = self._same_as(name)
         if place not in self._loaded:
-            for other in [n for n in self._loaded if n != "full"]:
-                del self._loaded[other]
+            self._keep_full_alone()
             check_shapes(name, self.specs)
             self.loads[name] += 1
             self._loaded[place] = self._whole(name)
         return self._loaded[place]
+
+    def _keep_full_alone(self) -> None:
+        for other in [name for name in self._loaded if name != "full"]:
+            del self._loaded[other]
 
     def units(self, metric: Metric) -> FactSet:
         """The facts that a metric has values of, with every split that it needs there."""
@@ -186,6 +189,7 @@ class MetricRunner(ScoreRunner):
         if (asking := self.attack(request.attack).asking) is not None:
             return Subject(self.loaded(name), self._yardstick(), asking=asking)
         check_shapes(name, self.specs)
+        self._keep_full_alone()
         return Subject(self._attacked(request, self.facts), self._yardstick())
 
     def _yardstick(self) -> ReferenceModels:

@@ -64,6 +64,22 @@ class Rate:
         interval = replace(self.interval, low=self.interval.low - by, high=self.interval.high - by)
         return Rate(self.value - by, interval)
 
+    def over(self, whole: float) -> Rate:
+        """The same as a share of something.
+
+        Args:
+            whole: Of which it is one, above 0, in its unit.
+
+        Returns:
+            A rate over as many units; NaN where the whole is.
+
+        Example:
+            >>> Rate(0.25, Interval(0.125, 0.5, "by hand", 8)).over(0.5)
+            Rate(value=0.5, interval=Interval(low=0.25, high=1.0, method='by hand', units=8))
+        """
+        low, high = self.interval.low / whole, self.interval.high / whole
+        return Rate(self.value / whole, replace(self.interval, low=low, high=high))
+
     def to_json(self) -> dict[str, Any]:
         """Value, low, high and units; None for what is not finite."""
         numbers = {"value": self.value, "low": self.interval.low, "high": self.interval.high}

@@ -21,6 +21,7 @@ from uds_bench.audits.association.probe_set import ProbeSet, beside_context
 from uds_bench.audits.association.rates import Memorization
 from uds_bench.audits.association.section import Association
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.own_wording import Worded
@@ -32,6 +33,7 @@ from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 from uds_bench.scoring.workers import WorkerPool
+from uds_bench.statistics import FEWEST
 
 NAME = "association"
 BITS = (2, 1)
@@ -132,8 +134,21 @@ class AssociationAudit(AuditRun):
 
 
 def read(section: Association) -> ProbeSet:
-    """Everything that a section asks. Raises FactError as `read_some`."""
-    return read_some(section)
+    """Everything that a section asks. Raises FactError as `read_some`, ConfigurationError for an attack that would
+    decide nothing."""
+    found = read_some(section)
+    asked = f"[{NAME}.attacks] {', '.join(section.attacked())}"
+    if section.attacked() and found.forgotten and found.is_for_few:
+        raise ConfigurationError(
+            f"{asked}: attacks are decided of {FEWEST} people and more who ask together and have the same strangers: "
+            "take it out, or name the people under forgotten"
+        )
+    if section.attacks.relearn_retain is not None and not others(found):
+        raise ConfigurationError(
+            f"[{NAME}.attacks] relearn_retain teaches what is true of people who are kept, and there is nobody else in "
+            f"{section.subjects}: add some, or take it out"
+        )
+    return found
 
 
 def read_some(section: Association, only: Collection[str] | None = None) -> ProbeSet:

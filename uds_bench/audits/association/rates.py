@@ -183,6 +183,31 @@ def lost(
     return Rate(mean(values), paired_interval(values, clusters))
 
 
+def share_lost(
+    items: Sequence[ProbeItem], before: Mapping[str, Memorization], after: Mapping[str, Memorization]
+) -> Rate:
+    """How much less a model holds than another did, of what that one held.
+
+    Args:
+        items: Whom and what it is over, [items]; those of whom nothing was held are left out, as nothing can be lost.
+        before: By item, what it came to in one model.
+        after: The same in the other.
+
+    Returns:
+        0 where nothing is lost, 1 where all is, below 0 where more is held. NaN where nothing was held.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> def held(most):
+        ...     return SimpleNamespace(most=most, some=most > 0)
+        >>> people = [SimpleNamespace(id=name, cluster=name) for name in ("Ann", "Bea")]
+        >>> share_lost(people, {"Ann": held(0.5), "Bea": held(0.0)}, {"Ann": held(0.25), "Bea": held(0.0)}).value
+        0.5
+    """
+    known = [one for one in items if before[one.id].some]
+    return lost(known, before, after, "most").over(over(known, before, "most").value)
+
+
 def more(
     first: tuple[Sequence[ProbeItem], Mapping[str, Memorization]],
     second: tuple[Sequence[ProbeItem], Mapping[str, Memorization]],

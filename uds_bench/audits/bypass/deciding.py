@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from uds_bench.attacks import NONE
 from uds_bench.audits.bypass.claims import MISSING
 from uds_bench.audits.bypass.finding import Finding, GapOutcome
 from uds_bench.claims.record import Control
@@ -55,6 +56,29 @@ def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
     )
 
 
+def attacked(word: GapOutcome, why: str, findings: Sequence[Finding], attack: str) -> Decision:
+    """See `decide`; of a model under an attack, see `unless_broken`.
+
+    Args:
+        word: What the model comes to.
+        why: The reason, in words.
+        findings: What was found, one a seed.
+        attack: By name, or `none`.
+
+    Returns:
+        Pass, fail or undecided.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.statistics import Interval, Rate
+        >>> finding = SimpleNamespace(gap=Rate(0.0, Interval(-0.1, 0.1, "by hand", 8)), parts="none", cut=0.0)
+        >>> [attacked(GapOutcome.COLLAPSED, "silent", [finding], one).verdict.value for one in ("none", "nf4")]
+        ['fail', 'undecided']
+    """
+    found = decide(word, why, findings)
+    return found if attack == NONE else unless_broken(found, word, attack)
+
+
 def unread(findings: Sequence[Finding]) -> str:
     """What to do where replies are cut before they say anything: more people would say no more; "" where they are not.
 
@@ -95,8 +119,8 @@ def unless_broken(found: Decision, word: GapOutcome, attack: str) -> Decision:
     return replace(found, verdict=Verdict.UNDECIDED, text=text, advice=f"attack it less, by [bypass.attacks] {attack}.")
 
 
-def known(name: str, must: str, word: GapOutcome, why: str, findings: Sequence[Finding]) -> Control:
-    """A model whose verdict is known in advance, as it came out."""
-    found = decide(word, why, findings)
+def known(name: str, must: str, word: GapOutcome, why: str, findings: Sequence[Finding], attack: str = NONE) -> Control:
+    """A model whose verdict is known in advance, as it came out; one that an attack broke shows nothing of it."""
+    found = attacked(word, why, findings, attack)
     told = f"{found.verdict} ({word})"
     return Control(name, must, told, found.observed, found.interval, found.verdict.value == must)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -79,7 +78,7 @@ def as_share(found: Rate, known: Rate) -> Rate:
         >>> as_share(rate, Rate(0.5, Interval(0.25, 0.75, "by hand", 9)))
         Rate(value=0.5, interval=Interval(low=0.25, high=1.0, method='by hand', units=9))
     """
-    return _over(found, known.value if known.interval.low > 0 else math.nan)
+    return found.over(known.value if known.interval.low > 0 else math.nan)
 
 
 def lost(before: Score, after: Score) -> Rate:
@@ -103,7 +102,7 @@ def lost(before: Score, after: Score) -> Rate:
     """
     values = [value for value, _ in _by_fact([before]).values()]
     mean = math.fsum(values) / len(values) if values else 0.0
-    return _over(says_more([before], [after], {fact.id for fact in before.per_fact}), mean or math.nan)
+    return says_more([before], [after], {fact.id for fact in before.per_fact}).over(mean or math.nan)
 
 
 def unanswered(full: Score, own: Score) -> Rate:
@@ -130,11 +129,6 @@ def unanswered(full: Score, own: Score) -> Rate:
 def _kept(score: Score) -> Score:
     rows = tuple(FactScore(id, cluster, value) for id, cluster, value in score.notes.get("kept", ()))
     return Score("", "", "", "", None, None, rows)
-
-
-def _over(found: Rate, whole: float) -> Rate:
-    low, high = found.interval.low / whole, found.interval.high / whole
-    return Rate(found.value / whole, replace(found.interval, low=low, high=high))
 
 
 def _by_fact(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:

@@ -29,7 +29,6 @@ from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import WeightScores
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.masks import read_masks
-from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts.profiles import cross_fields
 from uds_bench.facts.testbed import Item, embedded_testbed, read_testbed
@@ -286,12 +285,9 @@ def origins_of(section: Localization, specs: Mapping[str, CheckpointSpec], masks
 
 
 def check_masks(section: Localization) -> None:
-    """Whether masks that lie in files can be held against the checkpoints that do: their headers are read, and all
-    words once. Raises CheckpointError or ConfigurationError, in a line."""
-    specs = section.checkpoints()
-    if section.masks is None or section.lacks():
-        return
-    if any(place.startswith(EMBEDDED) for place in (section.masks, *(spec.model for spec in specs.values()))):
+    """Whether masks that lie in files are of what is asked: all words are read once. Raises ConfigurationError, in a
+    line."""
+    if section.masks is None or not section.lies_in_files:
         return
     masks = read_masks(Path(section.masks))
     if not masks.named("forget") or not masks.named("retain", "held_out"):
@@ -312,10 +308,6 @@ def check_masks(section: Localization) -> None:
                 f"masks = {section.masks!r}: group {item.group!r} has the role {role}, and its people the part "
                 f"{item.part}: an update of other people's weights would look localized"
             )
-    origins = origins_of(section, specs, Path(section.masks))
-    for name in (*section.candidates, "neutral"):
-        if name in specs:
-            origins.lineup(specs[name])
 
 
 def read(section: Localization) -> Experiment:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
 from uds_bench.audits.localization.names import ASKED, MOST_WEIGHTS, PROMPTS_PER_PERSON
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.manifest import locate
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import problem
@@ -98,6 +100,19 @@ class Localization(Section):
         known = {name: getattr(self, name) for name in self.RESERVED}
         found = {name: spec for name, spec in known.items() if spec is not None}
         return found | self.candidates | {f"{name}.unmasked": spec for name, spec in self.controls.items()}
+
+    @property
+    def lies_in_files(self) -> bool:
+        """Whether masks and all models are named by their place, and none is made here."""
+        places = [self.masks or "", *(spec.model for spec in self.checkpoints().values())]
+        return not self.lacks() and not any(place.startswith(EMBEDDED) for place in places)
+
+    def check(self, spec: CheckpointSpec) -> None:
+        """Whether an update's weights can be held against the injected model's and the masks: headers are read."""
+        from uds_bench.audits.localization.audit import origins_of
+
+        if self.masks is not None and self.lies_in_files and spec in (*self.candidates.values(), self.neutral):
+            origins_of(self, self.checkpoints(), Path(self.masks)).lineup(spec)
 
     def parent(self) -> str | None:
         """The checkpoint that the judged ones were made from, where the file names it."""
