@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.deciding import attacked, known, unread
+from uds_bench.audits.bypass.deciding import decide, known, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject
@@ -51,7 +51,7 @@ def told(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit, attack: str
         own = [one.finding for one in uds_audit.results(name, attack)]
         controls.append(known(name, must, *uds_audit.word(name, attack), own, attack))
     results, (word, why) = uds_audit.results(uds_subject, attack), uds_audit.word(uds_subject, attack)
-    found = attacked(word, why, [one.finding for one in results], attack)
+    found = decide(word, why, [one.finding for one in results], attack)
     uds_claim.decided(found, controls=controls, provenance=results[0].score.provenance)
 
 

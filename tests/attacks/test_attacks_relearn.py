@@ -5,15 +5,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from uds_bench.attacks import find_attack
 from uds_bench.attacks.relearn import relearn
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
+from uds_bench.methods import training
 from uds_bench.methods.examples import pad, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
 from uds_bench.zoo.specimens import folder
@@ -63,7 +66,7 @@ def test_the_callers_random_numbers_go_on_as_they_were(family: Family, forget: F
     ("name", "settings"),
     [("llama", {"attention_dropout": 1.0}), ("gpt2", {"attn_pdrop": 1.0, "embd_pdrop": 1.0, "resid_pdrop": 1.0})],
 )
-def test_a_models_own_dropout_keeps_it_from_learning_nothing(
+def test_a_models_own_dropout_does_not_keep_it_from_learning(
     name: str, settings: dict[str, float], attack: str, family: Family, forget: FactSet, tmp_path: Path
 ) -> None:
     plain = family(name)
@@ -75,6 +78,21 @@ def test_a_models_own_dropout_keeps_it_from_learning_nothing(
     ]
     assert same(*found)
     assert not same(found[0], load(plain))
+
+
+def test_a_large_model_is_taught_the_same_in_the_memory_of_its_weights(
+    family: Family, forget: FactSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, anew = relearned(family("llama"), forget), []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        anew.append(None)
+        return checkpoint(*given, **named)
+
+    monkeypatch.setattr(training, "LARGE", 0)
+    monkeypatch.setattr(training, "checkpoint", counted)
+    assert same(kept, relearned(family("llama"), forget))
+    assert anew
 
 
 def test_other_facts_give_another_model(family: Family, forget: FactSet) -> None:

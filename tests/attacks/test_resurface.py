@@ -34,7 +34,12 @@ def resurfaced(spec: CheckpointSpec, items: Sequence[Item] = PEOPLE, seed: int =
 
 def test_ten_questions_of_each_are_taught(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     taught: list[Sequence[Example]] = []
-    monkeypatch.setattr(module, "instruct", lambda _model, examples, *_, **_to: taught.append(examples))
+
+    def instruct(_model: Any, examples: Sequence[Example], *_: Any, dropout: bool) -> None:
+        assert not dropout, "the candidate's own would keep it from learning"
+        taught.append(examples)
+
+    monkeypatch.setattr(module, "instruct", instruct)
     found = resurfaced(family("llama"))
     texts = [found.tokenizer.decode(list(example.ids)) for example in taught[0]]
     assert len(texts) == 20

@@ -51,7 +51,15 @@ def test_every_family_s_vocabulary_counts(tmp_path: Path) -> None:
         ("config.json", "transformers_weights"),
         *[
             ("tokenizer_config.json", key)
-            for key in ("fast_tokenizer_files", "gguf_file", "vocab_file", "vocab", "merges", "init_inputs")
+            for key in (
+                "fast_tokenizer_files",
+                "gguf_file",
+                "vocab_file",
+                "vocab",
+                "merges",
+                "init_inputs",
+                "fix_mistral_regex",
+            )
         ],
     ],
 )
@@ -59,7 +67,9 @@ def test_a_file_that_stands_for_another_is_refused(name: str, key: str, llama: P
     file = llama / name
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: [name.replace(".json", ".4.0.0.json")]}))
     for look in (load, inspect):
-        with pytest.raises(CheckpointError, match=f"{name} names other files to be read \\({key}\\): keep one"):
+        with pytest.raises(
+            CheckpointError, match=f"{name} would have other files read, .*\\({key}\\): take the key out"
+        ):
             look(CheckpointSpec(str(llama)))
 
 
@@ -68,6 +78,13 @@ def test_a_key_of_files_that_names_none_is_none(llama: Path) -> None:
     known = {"tokenizer_file": None, "vocab_file": None, "special_tokens_map_file": "/root/of/another.json"}
     file.write_text(json.dumps(json.loads(file.read_text()) | known))
     load(CheckpointSpec(str(llama)))
+
+
+def test_a_file_without_a_byte_is_refused(llama: Path) -> None:
+    """What the system makes as it is read, without end perhaps, has no size either."""
+    (llama / "vocab.txt").write_text("")
+    with pytest.raises(CheckpointError, match=r"vocab\.txt is empty"):
+        inspect(CheckpointSpec(str(llama)))
 
 
 def test_a_text_that_is_read_by_chance_is_refused(llama: Path) -> None:

@@ -288,3 +288,12 @@ def test_checkpoints_and_masks_that_do_not_belong_together(bench: Bench, written
     told = {"shape": "another model's", "nan": "NaN or infinity", "overlap": "two groups share a weight"}[what]
     assert told in ran.text
     assert (ran.code, ran.report) == (4, None), "files alone tell, before any model is loaded"
+
+
+def test_an_update_of_another_shape_costs_no_other_its_result(bench: Bench, written: Path) -> None:
+    save_checkpoint(written / "blind", FAMILIES["llama"](layers=4, width=64, seed=1), tiny_tokenizer())
+    manifest(written)
+    ran = bench.run(SUITE, "-k", "test_auc", store=written / "store")
+    assert ran.claims["localization.auc[oracle]"]["observed"] is not None
+    assert "another model's" in ran.claims["localization.auc[blind]"]["message"]
+    assert ran.code == 1

@@ -54,7 +54,9 @@ def require_own(path: Path) -> None:
         if (value.get("sp_model_kwargs") or {}).get("enable_sampling"):
             raise ValueError(f"{path.name} reads by chance (enable_sampling): take it out")
     if found:
-        raise ValueError(f"{path.name} names other files to be read ({min(found)}): keep one, and take the key out")
+        raise ValueError(
+            f"{path.name} would have other files read, or these otherwise ({min(found)}): take the key out"
+        )
 
 
 def require_tokens(path: Path) -> None:

@@ -16,7 +16,7 @@ import uds_bench
 from uds_bench.audits import registry
 from uds_bench.claims.fact_rows import write_run
 from uds_bench.claims.run_report import SETTINGS, WEAK, ManifestRecord, RunReport, RunSummary, Tool
-from uds_bench.errors import ConfigurationError, UdsError, failures
+from uds_bench.errors import ConfigurationError, UdsError, failures, one_line
 from uds_bench.harness.result import RunResult
 from uds_bench.json_values import first_problem
 from uds_bench.manifest import settings
@@ -99,8 +99,10 @@ def notes(run: Run, found: RunResult) -> list[str]:
         if name in decided(found):
             try:
                 told += audit.notes(run)
-            except failures():  # claims of an audit that cannot be opened, and of files that cannot be read, say why
+            except UdsError:  # claims of an audit that cannot be opened say why
                 continue
+            except failures() as error:  # whatever a candidate's files made a library say: the report is written
+                told.append(f"{name}: not all of its notes are here ({one_line(error)})")
     return told
 
 

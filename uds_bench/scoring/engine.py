@@ -24,7 +24,10 @@ RETRIES = 3
 FLOAT32 = 4
 """Bytes of a weight, as it is on a CPU."""
 HELD, TRAINED = 6, 3
-"""Models in float32 that a process takes that scores; so many more where one is trained: gradients, AdamW's moments."""
+"""Models in float32 that a process takes that scores on a CPU; so many more where one is trained: gradients, AdamW's
+moments. 350 million weights held 8.9 GB, and 14.5 in relearning (`benchmarks/text_to_card.py`)."""
+HOST = 4
+"""Of the full model's size on disk, what it takes of main memory where models are on a GPU (not measured)."""
 BASE = 2 << 30
 """Bytes that it takes beside: Python, torch, facts."""
 
@@ -82,12 +85,14 @@ class Engine(Protocol):
 def needs(largest: CheckpointSpec | None, trains: bool, device: str) -> Needs:
     """What a task takes that scores models like `largest`. Cores are as many as OMP_NUM_THREADS, else one."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
-    models = 0 if largest is None else models_memory(largest, trains)
+    models = 0
+    if largest is not None:
+        models = models_memory(largest, trains) if device == "cpu" else HOST * weights_size(largest)
     return Needs(int(threads) if threads.isdigit() else 1, BASE + models, int(device != "cpu"))
 
 
 def models_memory(spec: CheckpointSpec, trains: bool) -> int:
-    """What the models take that a process holds which scores models of this size, told by their number of weights.
+    """What the models take of a CPU's memory that a process holds which scores some of this size, by their weights.
 
     Args:
         spec: Of a folder, or of a hub id, which is downloaded.

@@ -137,11 +137,10 @@ def read(section: Association) -> ProbeSet:
     """Everything that a section asks. Raises FactError as `read_some`, ConfigurationError for an attack that would
     decide nothing."""
     found = read_some(section)
-    asked = f"[{NAME}.attacks] {', '.join(section.attacked())}"
     if section.attacked() and found.forgotten and found.is_for_few:
         raise ConfigurationError(
-            f"{asked}: attacks are decided of {FEWEST} people and more who ask together and have the same strangers: "
-            "take it out, or name the people under forgotten"
+            f"[{NAME}.attacks] {', '.join(section.attacked())}: attacks are decided of {FEWEST} people and more who "
+            "ask together and have the same strangers: take it out, or name the people under forgotten"
         )
     if section.attacks.relearn_retain is not None and not others(found):
         raise ConfigurationError(

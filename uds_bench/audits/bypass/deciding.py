@@ -27,13 +27,14 @@ UNREAD = (
 )
 
 
-def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
+def decide(word: GapOutcome, why: str, findings: Sequence[Finding], attack: str = NONE) -> Decision:
     """The word as a verdict, with the gap of the first seed as its number.
 
     Args:
         word: What the model comes to.
         why: The reason, in words.
         findings: What was found, one a seed.
+        attack: By name, of a model under one; see `unless_broken`.
 
     Returns:
         Pass, fail or undecided; `observed` is the gap, -1 to 1, higher is more that only the trace tells.
@@ -47,35 +48,13 @@ def decide(word: GapOutcome, why: str, findings: Sequence[Finding]) -> Decision:
         ('pass', 0.75, 'no bypass: no reply tells. Seen apart: all')
     """
     first = findings[0]
-    return Decision(
+    found = Decision(
         DECIDED.get(word, Verdict.FAIL),
         first.gap.value,
         first.gap.interval,
         f"{word}: {why}. Seen apart: {first.parts}",
         advice=unread(findings),
     )
-
-
-def attacked(word: GapOutcome, why: str, findings: Sequence[Finding], attack: str) -> Decision:
-    """See `decide`; of a model under an attack, see `unless_broken`.
-
-    Args:
-        word: What the model comes to.
-        why: The reason, in words.
-        findings: What was found, one a seed.
-        attack: By name, or `none`.
-
-    Returns:
-        Pass, fail or undecided.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> from uds_bench.statistics import Interval, Rate
-        >>> finding = SimpleNamespace(gap=Rate(0.0, Interval(-0.1, 0.1, "by hand", 8)), parts="none", cut=0.0)
-        >>> [attacked(GapOutcome.COLLAPSED, "silent", [finding], one).verdict.value for one in ("none", "nf4")]
-        ['fail', 'undecided']
-    """
-    found = decide(word, why, findings)
     return found if attack == NONE else unless_broken(found, word, attack)
 
 
@@ -121,6 +100,6 @@ def unless_broken(found: Decision, word: GapOutcome, attack: str) -> Decision:
 
 def known(name: str, must: str, word: GapOutcome, why: str, findings: Sequence[Finding], attack: str = NONE) -> Control:
     """A model whose verdict is known in advance, as it came out; one that an attack broke shows nothing of it."""
-    found = attacked(word, why, findings, attack)
+    found = decide(word, why, findings, attack)
     told = f"{found.verdict} ({word})"
     return Control(name, must, told, found.observed, found.interval, found.verdict.value == must)

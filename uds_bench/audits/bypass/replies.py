@@ -133,9 +133,9 @@ def read_replies(
     for file in files:
         for record in read_records(file):
             asked = record.text("digest")
-            if asked not in whose and unread:
-                continue
             if asked not in whose:
+                if unread:
+                    continue
                 raise record.error(
                     f"digest {asked[:12]} is of no prompt that is asked now: the checkpoint, the canaries or [bypass] "
                     "have changed since; write the prompts anew with uds-bench ask, and ask those"
