@@ -32,6 +32,8 @@ StorePlace = Path | str
 HOUR = 60 * 60
 PIECE = 1 << 20
 """Bytes that are read at a time."""
+MOST_TEXT = 1 << 30
+"""Bytes of a file that is read whole, as text."""
 MOST_DIGITS, NEAR = 300, 40
 """Digits of a whole number that a float holds; characters that say where something stands."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -78,6 +80,24 @@ def scores_place(named: str | None) -> StorePlace:
 def require_store(folder: Path, option: str) -> Path:
     """The same of a folder of scores; one that has some may be there to be read only."""
     return folder if (folder / CELLS).is_dir() else require_writable(folder, option)
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file as text, whose lines end alike. Raises OSError as `open`, and ValueError for what is no UTF-8 and
+    for more bytes than are read whole."""
+    text = read_whole(path, MOST_TEXT).decode("utf-8-sig")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """A file's bytes. Raises OSError as `open`, and ValueError for more than `most`, of which no more are read."""
+    pieces, size = list[bytes](), 0
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            pieces.append(piece)
+            if (size := size + len(piece)) > most:
+                raise ValueError(f"has more than {most >> 20} MiB")
+    return b"".join(pieces)
 
 
 def load_json(text: str | bytes) -> Any:

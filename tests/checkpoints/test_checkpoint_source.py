@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from uds_bench.checkpoints import CheckpointSpec, load, resolve, shape
-from uds_bench.checkpoints.source import read_config
+from uds_bench.checkpoints.source import check_shapes, read_config
 from uds_bench.errors import CheckpointError
 
 
@@ -196,3 +196,24 @@ def test_a_configuration_is_read_again_once_its_file_has_changed(tmp_path: Path)
     (tmp_path / "config.json").unlink()
     with pytest.raises(CheckpointError, match="not a model configuration"):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"intermediate_size": 96}, "weights beside its embeddings"), ({"tie_word_embeddings": True}, "")],
+)
+def test_a_candidate_has_as_many_weights_as_the_full_model(
+    change: dict[str, Any], told: str, llama: Path, tmp_path: Path
+) -> None:
+    """What is added may hide what is there. A head that is tied, or is not, is the same model."""
+    other = Path(shutil.copytree(llama, tmp_path / "other"))
+    said = json.loads((other / "config.json").read_text())
+    assert all(said.get(key, False) != value for key, value in change.items())
+    (other / "config.json").write_text(json.dumps(said | change))
+    specs = {"full": CheckpointSpec(str(llama)), "npo": CheckpointSpec(str(other))}
+    if not told:
+        check_shapes("npo", specs)
+        return
+    with pytest.raises(CheckpointError, match=told) as caught:
+        check_shapes("npo", specs)
+    assert str(caught.value).startswith(f"npo ({other}): it has ")

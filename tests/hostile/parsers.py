@@ -15,9 +15,15 @@ import numpy as np
 from file_rows import BAKER, CANARY, CAPITALS, FACT, JANE, PHONE, REQUEST, SPANS, asks
 from safetensors.numpy import save
 
+from uds_bench.attacks.prompts import own_questions
+from uds_bench.audits.bypass.replies import _raw_reply
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cards.reading import read_statement
-from uds_bench.checkpoints.source import read_config
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.checkpoints.adapter import _json, require_its_base
+from uds_bench.checkpoints.masks import read_masks
+from uds_bench.checkpoints.patterns import patterns
+from uds_bench.checkpoints.source import Folders, read_config
 from uds_bench.checkpoints.stored import stored
 from uds_bench.checkpoints.weights import weight_files
 from uds_bench.claims.default_run import read_gate
@@ -28,6 +34,7 @@ from uds_bench.facts import load_facts
 from uds_bench.facts.canaries import read_canaries
 from uds_bench.facts.lookup_prompts import read_prompts
 from uds_bench.facts.properties import embedded
+from uds_bench.facts.records import read_records
 from uds_bench.facts.requests import read_requests
 from uds_bench.facts.stock_names import read_names
 from uds_bench.facts.subjects import read_people
@@ -104,8 +111,24 @@ relearn = { epochs = 1, lr = 3e-3 }
 """
 
 
+ADAPTER = {
+    "peft_type": "LORA",
+    "base_model_name_or_path": "a/b",
+    "r": 8,
+    "target_modules": "q.*",
+    "rank_pattern": {"q": 2},
+}
+REPLY = {"digest": "ab" * 32, "reply": "He is.", "finish_reason": "stop", "reasoning": "Well."}
+ASKED = {"fact": "a", "question": "Who?", "opening": "He"}
+
+
 def _weights(folder: Path) -> object:
     return weight_files(folder.parent)
+
+
+def _adapter(path: Path) -> object:
+    require_its_base(CheckpointSpec(str(path.parent)), Folders(path.parent, path.parent))
+    return list(patterns(_json(path)))
 
 
 def _parsers() -> dict[str, Parser]:
@@ -116,6 +139,7 @@ def _parsers() -> dict[str, Parser]:
     gate["claims"] = dict(list(gate["claims"].items())[:2])
     item = {"id": "a", "person": "p", "part": "forget", "field": "x", "answer": "a", "questions": ["q"], "group": "f"}
     dump = b"[\n" + _text(ENTITY) + b",\n" + _text(LISTED) + b"\n]\n"
+    masks = save({"up": np.ones((2, 2), "int32")}, {"groups": _text([["born", "forget"]]).decode()})
     one = save({"w": np.zeros((2, 2), "float32")}, {"groups": "[]"})
     return {
         "manifest": Parser("uds.toml", load_manifest, (MANIFEST,)),
@@ -146,6 +170,10 @@ def _parsers() -> dict[str, Parser]:
             "model.safetensors.index.json", _weights, (_text({"weight_map": {"w": "model-1.safetensors"}}),)
         ),
         "weights": Parser("model.safetensors", stored, (one,)),
+        "masks": Parser("masks.safetensors", read_masks, (masks,)),
+        "adapter": Parser("adapter_config.json", _adapter, (_text(ADAPTER),)),
+        "replies": Parser("replies.jsonl", lambda path: [*map(_raw_reply, read_records(path))], (_text(REPLY),)),
+        "questions": Parser("mine.jsonl", lambda path: own_questions(str(path)), (_text(ASKED),)),
     }
 
 

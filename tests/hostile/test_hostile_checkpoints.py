@@ -12,8 +12,10 @@ import pytest
 from families import FAMILIES, save_adapter, save_checkpoint, tiny_tokenizer
 
 from uds_bench.audits.preflight import preflight
-from uds_bench.checkpoints import CheckpointSpec, load
+from uds_bench.checkpoints import CheckpointSpec, claimed, load
+from uds_bench.checkpoints.claimed import require_held
 from uds_bench.checkpoints.source import read_config
+from uds_bench.checkpoints.weights import weight_count, weight_files
 from uds_bench.errors import MESSAGE_LENGTH, CheckpointError, UdsError, printable
 from uds_bench.facts import FactSet
 from uds_bench.facts.chat import chat_text
@@ -94,6 +96,7 @@ HOSTILE: dict[str, Damage] = {
     "a file of 60 GB": lambda folder: _sparse(folder / "junk.model", 60 << 30),
     "two kinds of weights": lambda folder: shutil.copy(min(folder.glob("*.safetensors")), folder / "model.safetensors"),
     "layers beyond any float": said(num_hidden_layers=10**400),
+    "far more weights than its files": said(hidden_size=1 << 14, intermediate_size=1 << 14, num_attention_heads=128),
     "heads without end": said(num_attention_heads=10**9),
     "a vocabulary of 10**12": said(vocab_size=10**12),
     "layers as text": said(num_hidden_layers="2"),
@@ -133,6 +136,20 @@ def test_one_bad_candidate_is_one_line_and_another_keeps_its_score(saved: Path, 
     assert "bad" in is_a_line(caught.value)
     assert time.monotonic() - started < SECONDS
     assert runner.score(plan[1], plan).value is not None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_that_a_configuration_claims_are_weighed_without_them(family: str, tmp_path: Path) -> None:
+    """Of each family the model that its configuration describes has as many as its file, tied ones once."""
+    tokenizer = tiny_tokenizer()
+    save_checkpoint(tmp_path, FAMILIES[family](len(tokenizer)), tokenizer)
+    config, files = read_config(tmp_path), weight_files(tmp_path)
+    spec, held = CheckpointSpec(str(tmp_path)), sum(map(weight_count, files))
+    require_held(config, files, spec)
+    assert held <= sum(claimed._numbers(config)) <= claimed.TIMES * held
+    config.get_text_config(decoder=True).vocab_size = 1 << 26
+    with pytest.raises(CheckpointError, match=r"tells of .* weights"):
+        require_held(config, files, spec)
 
 
 def test_what_a_library_remarks_on_a_configuration_is_not_shown(

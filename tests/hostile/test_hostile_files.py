@@ -14,9 +14,11 @@ import pytest
 from file_rows import FACT
 
 from uds_bench.audits.manifests import load_manifest
+from uds_bench.cards.reading import read_statement
 from uds_bench.claims.default_run import read_gate
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.waivers import load_waivers
+from uds_bench.cli.documents import read_document
 from uds_bench.errors import MESSAGE_LENGTH, ConfigurationError, FactError, UdsError, UdsWarning, one_line, printable
 from uds_bench.facts import load_facts
 from uds_bench.facts.wikidata import Dump
@@ -64,6 +66,16 @@ def test_numbers_of_manifests_and_waivers(tmp_path: Path, number: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_waivers(waivers, date(2026, 1, 1))
     is_a_line(caught.value, "waivers.toml")
+
+
+def test_no_more_of_a_text_is_read_than_texts_have(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.json"
+    with huge.open("wb") as file:
+        file.truncate(60 << 30)
+    for read in (load_facts, read_document, read_statement, read_toml):
+        with pytest.raises(UdsError) as caught:
+            read(huge)
+        is_a_line(caught.value, " MiB")
 
 
 @pytest.mark.parametrize("text", [DEEP, f'{{"schema": {LONG}}}', "\ud800".encode("utf-8", "surrogatepass"), "{}", "1"])

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from uds_bench.cards.statement import PREDICATE, TYPE
 from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import first_problem
-from uds_bench.storage import load_document
+from uds_bench.storage import load_document, read_text
 
 ADVICE = "name what `uds-bench card` wrote"
 
@@ -65,7 +65,7 @@ class Statement(BaseModel):
 def read_statement(path: Path) -> dict[str, Any]:
     """A card. Raises ConfigurationError, in a line, for what is none."""
     try:
-        values = load_document(path.read_text(encoding="utf-8"))
+        values = load_document(read_text(path))
         found = Statement.model_validate(values)
     except (OSError, ValueError) as error:
         told = first_problem(error) if isinstance(error, ValidationError) else error

@@ -127,8 +127,8 @@ def require_its_base(spec: CheckpointSpec, folders: Folders) -> None:
     named = _json(folders.adapter / ADAPTER_CONFIG).get("base_model_name_or_path")
     if not isinstance(named, str) or not named or named == spec.model:
         return
-    base = Path(named).expanduser()
-    if base.is_dir():
+    base = _folder(named)
+    if base is not None:
         known = weights_digest(base)
         other = bool(known) and _dtype(base) == _dtype(folders.model) and known != weights_digest(folders.model)
     else:
@@ -139,6 +139,14 @@ def require_its_base(spec: CheckpointSpec, folders: Folders) -> None:
             f"adapter {spec.adapter} was trained on {named}, and {spec.model} has other weights: name the base that it "
             f"was trained on, or correct base_model_name_or_path in its {ADAPTER_CONFIG}"
         )
+
+
+def _folder(named: str) -> Path | None:
+    try:
+        path = Path(named).expanduser()
+        return path if path.is_dir() else None
+    except (OSError, RuntimeError):  # longer than any name, or the home of nobody
+        return None
 
 
 def _dtype(folder: Path) -> Any:

@@ -248,7 +248,10 @@ def attention_implementation(config: Any) -> str:
 
 
 def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
-    """Patching needs the full model's family, vocabulary, layers and width: told from config.json alone."""
+    """A candidate has the full model's family, vocabulary, layers, width and number of weights: told from config.json
+    alone."""
+    from uds_bench.checkpoints.claimed import inner_weights  # which reads what this module tells
+
     if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
         return
     own, full = shape(specs[name]), shape(specs["full"])
@@ -258,3 +261,9 @@ def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
                 f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
                 f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
             )
+    mine, theirs = (inner_weights(read_config(config_folder(specs[each]))) for each in (name, "full"))
+    if mine != theirs and mine and theirs:  # what is added can hide what is there, or do its learning
+        raise CheckpointError(
+            f"{name} ({specs[name].model}): it has {mine:,} weights beside its embeddings, the full model {theirs:,}: "
+            "name a checkpoint that was made from the full model"
+        )

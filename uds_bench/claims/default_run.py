@@ -23,7 +23,7 @@ from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import finite
 from uds_bench.statistics import Interval
-from uds_bench.storage import load_json, write_atomic
+from uds_bench.storage import load_json, read_text, write_atomic
 from uds_bench.verdicts import Cause, Flag, Verdict
 
 FILE = "default.json"
@@ -46,7 +46,7 @@ def read_gate(folder: Path) -> dict[str, Any]:
     """What was recorded. Raises ConfigurationError, in a line, where it cannot be read."""
     path = folder / FILE
     try:
-        document: dict[str, Any] = load_json(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = load_json(read_text(path))
         if document["schema"] != SCHEMA or not document["claims"] or not document["of"]:
             raise ValueError("another schema, or no claim")
     except OSError as error:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import first_problem
-from uds_bench.storage import load_document, write_atomic
+from uds_bench.storage import load_document, read_text, write_atomic
 
 SCHEMA = 1
 FILE = "specimens.json"
@@ -80,7 +80,7 @@ class GoldensFile(BaseModel):
 def read_entries(path: Path) -> dict[str, dict[str, Any]]:
     """The entries of a file by name. Raises ConfigurationError for one that is no file of goldens."""
     try:
-        document = load_document(path.read_text(encoding="utf-8"))
+        document = load_document(read_text(path))
         if isinstance(document, dict) and document.get("schema") != SCHEMA:
             raise ValueError(f"schema {document.get('schema')}, this version reads {SCHEMA}")
         return GoldensFile.model_validate(document).entries

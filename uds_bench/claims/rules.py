@@ -10,11 +10,13 @@ from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waivers
-from uds_bench.errors import printable
+from uds_bench.errors import MESSAGE_LENGTH, counted, one_line
 from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
 """A verdict, why it is undecided, what was known of it beforehand, and the text."""
+LEAST_TEXT = 120
+"""Characters of what was found that stand before the controls that missed."""
 NOT_MEANT = "not meant to pass"
 IS_PASSED = "is expected not to pass, and passes or was not judged: take it out"
 """Of a claim that a method need not pass: what is expected is no excuse for whatever comes."""
@@ -88,7 +90,9 @@ class Rules:
         if missed:
             # A model trained by the run may have become another than its name says: the claim is void, and says so.
             is_void = self.laboratory and spec.kind != "identity" and all(c.is_open for c in missed)
-            text = ("void: " if is_void else "") + "; ".join([text, *(c.miss for c in missed)])
+            text = ("void: " if is_void else "") + _with_misses(
+                text, missed, MESSAGE_LENGTH - len(name) - len(" []: void: ")
+            )
             settled: Settled = (Verdict.UNDECIDED, Cause.CONTROL, Flag.RESULT if is_void else None, text)
         else:
             settled = self._beside_known(spec, name, decision, text)
@@ -117,7 +121,7 @@ class Rules:
             cause=cause,
             flag=flag,
             outcome=decision.verdict,
-            message=printable(f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}"),
+            message=one_line(f"{spec.id} [{subject}]: {text}" if subject else f"{spec.id}: {text}", MESSAGE_LENGTH),
             statement=spec.statement,
             observed=decision.observed,
             interval=decision.interval,
@@ -145,7 +149,7 @@ class Rules:
             subject,
             "none",
             verdict,
-            printable(f"{label}: {text}"),
+            one_line(f"{label}: {text}", MESSAGE_LENGTH),
             cause,
             advice=ADVICE[cause] if cause else "",
             reproduce=self.reproduce(node),
@@ -203,3 +207,15 @@ def _expected(decision: Decision, text: str, expected: Mapping[str, Any]) -> Set
         told = f"declared to come out {declared} but came out {verdict.value}: look into it, then correct [expect]"
         return Verdict.FAIL, None, None, f"{text}; {told}"
     return verdict, decision.cause, Flag.DECLARED, f"{text}; declared: {expected['reason']}"
+
+
+def _with_misses(text: str, missed: Sequence[Control], room: int) -> str:
+    """What was found and which controls missed, the first in any case: what was found is cut for them."""
+    told = [missed[0].miss]
+    for at, control in enumerate(missed[1:], 1):
+        left = len(missed) - at
+        if len("; ".join([*told, control.miss])) + LEAST_TEXT > room:
+            told.append(f"and {counted(left, 'more control')}")
+            break
+        told.append(control.miss)
+    return "; ".join([one_line(text, max(LEAST_TEXT, room - len("; ".join(told)) - 2)), *told])

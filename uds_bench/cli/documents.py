@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uds_bench.errors import ConfigurationError
-from uds_bench.storage import load_document
+from uds_bench.storage import load_document, read_text
 
 if TYPE_CHECKING:
     from uds_bench.claims.run_report import RunReport
@@ -63,7 +63,7 @@ def read_json(path: Path, strict: bool) -> Any:
     """What a file holds. Raises ConfigurationError where it is missing or no JSON; `strict`: NaN is none."""
     kind = "strict JSON" if strict else "JSON"
     try:
-        return load_document(path.read_text(encoding="utf-8"), finite=strict)
+        return load_document(read_text(path), finite=strict)
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a JSON file") from None
     except ValueError as error:

@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
+from uds_bench import storage
 from uds_bench.errors import FactError, did_you_mean
 
 _Default = TypeVar("_Default")
@@ -148,11 +149,13 @@ def embedded_toml(name: str) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """A UTF-8 file as text, or one clear line why not."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return storage.read_text(path)
     except FileNotFoundError:
         raise FactError(f"{path}: no such file; check the path") from None
     except UnicodeDecodeError as error:
         raise FactError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except ValueError as error:
+        raise FactError(f"{path}: {error}; split the file, or leave out what is not asked") from None
     except OSError as error:
         raise FactError(f"{path}: cannot be read ({error.strerror}); check the path") from None
 

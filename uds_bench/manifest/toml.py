@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from uds_bench.errors import ConfigurationError
+from uds_bench.storage import read_whole
 
 MOST_BYTES, LONGEST_KEY = 1 << 20, 1000
 """Bytes of a file; characters of a key, in whose parts what reads TOML takes their square in time."""
@@ -56,17 +57,14 @@ def read_toml(path: str | Path) -> TomlDocument:
     """
     path = Path(path)
     try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
+        text = read_whole(path, MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise ConfigurationError(f"{path}, line {line}: a byte is not UTF-8: save the file as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}): name a TOML file") from None
-    if len(content) > MOST_BYTES:
-        raise ConfigurationError(
-            f"{path}: has {len(content)} bytes, more than {MOST_BYTES}: take out what is not needed"
-        )
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}: take out what is not needed") from None
     try:
         scan = _Scan(text)
     except _LongError as error:
