@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,30 @@ def test_an_option_that_cannot_be_used_is_told_before_anything_is_computed(
     out = tmp_path / "out" / "scores.json"
     assert said in refused("score", "--manifest", saved_release / "uds.toml", "--out", out, *words)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param("slurm:local", marks=pytest.mark.needs("submitit")),
+        pytest.param("ray", marks=[pytest.mark.needs("ray"), pytest.mark.slow]),
+    ],
+)
+def test_an_engine_writes_what_this_process_does(engine: str, saved_release: Path, tmp_path: Path) -> None:
+    """As processes of their own: what an engine sets up of logging outlasts a command."""
+    found = []
+    for name in (engine, "local"):
+        place = tmp_path / name.replace(":", "_")
+        words = ["score", "--manifest", saved_release / "uds.toml", "--store", place / "store", "--metrics", "prob,uds"]
+        words += ["--out", place / "s.json", "--engine", name]
+        ran = subprocess.run(
+            [sys.executable, "-m", "uds_bench", *map(str, words)], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        rows = _strict((place / "s.json").read_text())["scores"]
+        found.append([{key: row[key] for key in ("checkpoint", "metric", "value", "per_fact")} for row in rows])
+    assert found[0] == found[1]
+    assert len(found[0]) == 2 * len(("full", "retain", "npo"))
 
 
 def test_a_share_that_is_empty_says_so(
