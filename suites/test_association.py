@@ -16,7 +16,7 @@ from uds_bench.audits.association.claims import BEFORE, COHORTS, IN_CAPITALS, NE
 from uds_bench.audits.association.evaluator import held_beside, ranks_of
 from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.audits.association.rates import Memorization, Reading, by_luck, lost, more, nothing_of, over, share_lost
-from uds_bench.claims import Claim, Control, ControlSubject
+from uds_bench.claims import Claim, Control, ControlSubject, is_taught
 from uds_bench.facts.web_presence import LESSER_KNOWN, WELL_KNOWN
 from uds_bench.statistics import FEWEST, Rate
 from uds_bench.verdicts import Decision, Step, Verdict
@@ -87,7 +87,14 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
         found.value,
         found.interval,
         controls=known,
-        preconditions=[in_the_same_tokens(uds_audit, uds_subject)],
+        preconditions=[
+            in_the_same_tokens(uds_audit, uds_subject),
+            *(
+                []
+                if not found.interval.high <= uds_claim.bound()
+                else is_taught(view.of(uds_subject).score, [view.of("model").score])
+            ),
+        ],
         remark=f"{reading}{in_one_phrasing(uds_audit, view)}; {told(asking, held)}; "
         f"of the never-seen {told(strangers, held)}; "
         f"every phrasing still shows something of {still_held(asking, held)}; {power.needed_people(asking, by_any)}",

@@ -14,8 +14,9 @@ from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.deciding import decide, known, unread
 from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
-from uds_bench.claims import Claim, ControlSubject
+from uds_bench.claims import Claim, ControlSubject, is_taught
 from uds_bench.facts.canaries import embedded_canaries
+from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
     from uds_bench.audits.bypass.audit import BypassAudit
@@ -52,6 +53,12 @@ def told(uds_claim: Claim, uds_subject: str, uds_audit: BypassAudit, attack: str
         controls.append(known(name, must, *uds_audit.word(name, attack), own, attack))
     results, (word, why) = uds_audit.results(uds_subject, attack), uds_audit.word(uds_subject, attack)
     found = decide(word, why, [one.finding for one in results], attack)
+    if attack != NONE and found.verdict is Verdict.PASS:
+        knows = [
+            name for name, must in uds_audit.controls.items() if must == "fail" and not uds_audit.speaks_alone(name)
+        ]
+        scores = [one.score for name in knows for one in uds_audit.results(name, attack)]
+        controls += [control for one in results for control in is_taught(one.score, scores)]
     uds_claim.decided(found, controls=controls, provenance=results[0].score.provenance)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from uds_bench.audits.depth.section import CHANGES, PROMPTS
 from uds_bench.audits.depth.withstanding import FORMS, as_share, lost, says_more, unanswered, unsaid
-from uds_bench.claims import Claim, ControlSubject
+from uds_bench.claims import Claim, ControlSubject, is_taught
 
 if TYPE_CHECKING:
     from uds_bench.audits.depth.audit import DepthAudit
@@ -60,12 +60,15 @@ def test_withstands(uds_claim: Claim, uds_subject: str, uds_attack: str, uds_aud
         own.value,
         own.interval,
         controls=known_by,
-        preconditions=uds_claim.pooled(
-            [
-                *(ControlSubject.fails(name, found[name]) for name in pools.positive),
-                *(ControlSubject.passes(name, found[name]) for name in pools.negative),
-            ]
-        ),
+        preconditions=[
+            *uds_claim.pooled(
+                [
+                    *(ControlSubject.fails(name, found[name]) for name in pools.positive),
+                    *(ControlSubject.passes(name, found[name]) for name in pools.negative),
+                ]
+            ),
+            *(is_taught(said(uds_subject)[-1], said("full")[-1:]) if own.interval.high <= uds_claim.bound() else []),
+        ],
         remark=attack.remark,
         provenance=uds_audit.score(uds_subject, "entity_accuracy", "free", uds_attack).provenance,
     )

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 LEAST_SCORED = 0.5
 """Share of the planned facts that must be scored for a mean over them to stand for the forget set."""
+LEARNED, LEAST_LEARNED = "learned", 0.1
+"""In the provenance of a score under an attack that teaches: how much it teaches the model about nobody, in nats a
+token. Below the least it teaches nothing."""
 ADDRESS = ("checkpoint", "attack", "metric", "variant")
 """What tells the scores of a run apart."""
 Address = tuple[str, ...]

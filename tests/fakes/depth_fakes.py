@@ -142,6 +142,31 @@ def outliers(model: Any) -> Any:
     return model
 
 
+def stiff(model: Any) -> Any:
+    """The same function in weights of another size: each step of training is too small beside them, or beside what
+    they are multiplied with."""
+    stream, inner, read = 2.0**13, 2.0**7, 8.0
+    model = untied(model)
+    model.model.embed_tokens.weight.mul_(stream)
+    for norm, reading, _, second, inside, _ in blocks(model):
+        for gain, layers in ((norm.weight, reading), (second.weight, inside)):
+            gain.div_(read)
+            for layer in layers:
+                layer.weight.mul_(read)
+    for block in model.model.layers:
+        attention, mlp = block.self_attn, block.mlp
+        for inward, outward in ((attention.v_proj, attention.o_proj), (mlp.up_proj, mlp.down_proj)):
+            inward.weight.mul_(inner)
+            outward.weight.mul_(stream / inner)
+    model.model.norm.weight.div_(read)
+    model.lm_head.weight.mul_(read)
+    model.config.rms_norm_eps *= stream**2
+    for module in model.modules():
+        if hasattr(module, "variance_epsilon"):
+            module.variance_epsilon = model.config.rms_norm_eps
+    return model
+
+
 @torch.no_grad()
 def make(source: Path, change: Change, folder: Path) -> Path:
     """A changed checkpoint in a folder of its own."""

@@ -82,7 +82,10 @@ def verdict(judged: dict[str, Any], claim: str, model: str) -> str:
     return str(judged[f"depth.{claim}[{model}]"]["verdict"])
 
 
-@pytest.mark.parametrize("change", [*SAME_FUNCTION.values(), fakes.outliers], ids=[*SAME_FUNCTION, "outliers"])
+OTHER_SIZES = {"outliers": fakes.outliers, "stiff": fakes.stiff}
+
+
+@pytest.mark.parametrize("change", [*SAME_FUNCTION.values(), *OTHER_SIZES.values()], ids=[*SAME_FUNCTION, *OTHER_SIZES])
 def test_it_is_the_same_function(change: fakes.Change) -> None:
     """A fake that changed what is said would prove nothing."""
     before, after = (
@@ -229,3 +232,17 @@ def test_whom_an_attack_breaks_has_not_withstood_it(broken: dict[str, Any], atta
     assert found["verdict"] == "undecided", found["message"]
     assert found["interval"]["high"] < 0.5, "it tells nothing, so that the bound alone would clear it"
     assert "what outliers kept" in found["message"]
+
+
+@pytest.mark.slow
+def test_who_can_hardly_be_taught_has_not_withstood_teaching(tmp_path: Path, authors_cache: dict[str, str]) -> None:
+    made = {
+        "stiff": fakes.make(specimens.folder(HIDING), fakes.stiff, tmp_path / "stiff"),
+        HIDING: f"specimen:{HIDING}",
+    }
+    attacks = "[attacks]\nrelearn = { lr = 3e-4, batch_size = 10 }"
+    judged = run(made, tmp_path, authors_cache, "test_withstanding.py", attacks)
+    assert verdict(judged, "withstands.relearn", HIDING) == "fail"
+    found = judged["depth.withstands.relearn[stiff]"]
+    assert found["verdict"] == "undecided", found["message"]
+    assert "stiff can be taught must pass" in found["message"]

@@ -122,8 +122,9 @@ def test_each_attack_is_asked_of_the_model_before_as_well(bench: Bench, written:
     ran = run(bench, FORGETTING + attacks, "-k", "withstands", store=bench.folder / "store")
     sound(ran)
     assert set(ran.verdicts) == {f"association.withstands.{name}[again]" for name in ("int8", "relearn_retain")}
-    for claim in ran.claims.values():
+    for name, claim in ran.claims.items():
         known = {one["name"]: one for one in claim["controls"]}
+        assert ("learned" in claim["provenance"]) == ("relearn" in name)
         assert known["the model before unlearning"]["observed"] == claim["observed"], "the candidate is the model"
         assert known["of what is held of everybody else, the share that the attack took"]["must"] == "pass"
     loads = {"again": 1, "again under int8": 1, "again under relearn_retain": 1}

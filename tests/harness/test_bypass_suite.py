@@ -94,6 +94,8 @@ def test_each_attack_is_asked_of_the_controls_as_well(bench: Bench, written: Pat
     taught = ran.claims["bypass.withstands.relearn_retain[npo]"]["provenance"]["attack_settings"]
     assert (taught["lr"], taught["data"]) == (1e-2, "retain")
     assert len(taught["turns"]) == 64, "what is taught is part of what the score is of"
+    learned = ran.claims["bypass.withstands.relearn_retain[npo]"]["provenance"]["learned"]
+    assert learned["nats"].keys() == {learned["kept"]}, "who would pass must have learned enough"
     before = {s["checkpoint"]: s for s in ran.report["scores"] if s["attack"] == "int8"}
     after = {s["checkpoint"]: s for s in ran.report["scores"] if s["attack"] == "relearn_retain"}
     assert before["npo"]["per_fact"] != after["npo"]["per_fact"]

@@ -114,7 +114,7 @@ def test_the_sections_of_the_design(folder: Path) -> None:
     assert references.full == manifest.of(Depth).checkpoints()["full"]
     assert load_facts(facts.source, **facts.options) == load_facts("authors", forget=3, retain=2)
     assert manifest.of(Depth).attacks.nf4 is not None
-    relearn = {"epochs": 1, "lr": 2e-5, "batch_size": 32, "precision": None}
+    relearn = {"epochs": 1, "lr": 2e-5, "batch_size": 32, "precision": None, "rank": None}
     assert manifest.of(Depth).attacks.relearn.model_dump() == relearn
     assert manifest.of(Bypass) != Bypass()
     assert manifest.of(Bypass).canaries == str(data / "canaries.jsonl")

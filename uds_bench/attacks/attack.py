@@ -26,7 +26,9 @@ class Attack:
     `settings` are all that the change depends on beside the facts that it is `teaching`; `version` rises when its code
     changes what comes out. `source`: paper and section. `needs`: packages of an extra without which it cannot be made.
     `remark`: what is to be said with every verdict under it. `asking`: how facts are asked, of an attack that leaves
-    checkpoints as they are, and whose `apply` refuses. `trains`: whether it trains all weights, which takes memory.
+    checkpoints as they are, and whose `apply` refuses. `proof(spec, device, facts)`: of an attack that teaches, how
+    much it teaches the checkpoint about nobody, see `proof.nats_learned`. `trains`: whether it trains all weights,
+    which takes memory.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Attack:
     teaching: Teaching | None = None
     remark: str = ""
     asking: Asking | None = None
+    proof: Callable[[CheckpointSpec, str, FactSet], float] | None = None
     trains: bool = False
 
     @property

@@ -3,16 +3,19 @@ gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
 import torch
 
 from uds_bench.attacks.attack import Attack, load_full
+from uds_bench.attacks.proof import MOST_STEPS, lessons_about_nobody, nats_learned, surprise
 from uds_bench.attacks.teaching import Data, Teaching
-from uds_bench.checkpoints import Checkpoint, CheckpointSpec
+from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest
+from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts import FactSet
 from uds_bench.methods.examples import Example, epochs, pairs_to_examples, steps_per
@@ -29,34 +32,64 @@ Lessons = Callable[[Any, FactSet], list[Example]]
 """What is taught, by a tokenizer and all of a manifest's facts."""
 
 
-def _apply(
-    spec: CheckpointSpec,
-    device: str,
-    facts: FactSet,
-    *,
-    count: int,
-    lr: float,
-    batch_size: int,
-    precision: Precision,
-    seed: int,
-    lessons: Lessons,
-    rank: int | None,
-    name: str,
-) -> Checkpoint:
-    # What was trained is measured as it is: rounded back, small steps would be lost again.
-    checkpoint = load_full(spec if precision == "load" else replace(spec, dtype="float32"), device, name)
+@dataclass(frozen=True)
+class _Course:
+    """How weights are trained, whatever is taught: the settings of `relearn`."""
+
+    epochs: int
+    lr: float
+    batch_size: int
+    precision: Precision
+    rank: int | None
+    seed: int
+    name: str
+
+    def load(self, spec: CheckpointSpec, device: str) -> Checkpoint:
+        """The model before it is trained."""
+        # What was trained is measured as it is: rounded back, small steps would be lost again.
+        return load_full(spec if self.precision == "load" else replace(spec, dtype="float32"), device, self.name)
+
+    def steps(self, examples: Sequence[Example]) -> int:
+        """That the attack takes."""
+        return steps_per(len(examples), self.batch_size, self.epochs)
+
+    def teach(self, checkpoint: Checkpoint, examples: Sequence[Example], steps: int) -> Any:
+        """The checkpoint's model after some steps, which change it."""
+        passes = -(-steps // steps_per(len(examples), self.batch_size, 1))
+        batches = epochs(examples, self.batch_size, passes, torch.Generator().manual_seed(self.seed))
+        settings = None if self.rank is None else LoraSettings(self.rank, 2 * self.rank)
+        trained = checkpoint.model if settings is None else with_lora(checkpoint.model, settings, self.seed)
+        train(
+            trained,
+            (batch.to(checkpoint.device) for batch in batches),
+            answer_nll,
+            Optimisation(self.lr),
+            steps,
+            dropout=False,  # by which whoever made the model could keep it from learning
+        )
+        return trained if settings is None else trained.merge_and_unload()
+
+
+def _apply(spec: CheckpointSpec, device: str, facts: FactSet, *, course: _Course, lessons: Lessons) -> Checkpoint:
+    checkpoint = course.load(spec, device)
     examples = lessons(checkpoint.tokenizer, facts)
-    batches = epochs(examples, batch_size, count, torch.Generator().manual_seed(seed))
-    trained = checkpoint.model if rank is None else with_lora(checkpoint.model, LoraSettings(rank, 2 * rank), seed)
-    train(
-        trained,
-        (batch.to(checkpoint.device) for batch in batches),
-        answer_nll,
-        Optimisation(lr),
-        steps_per(len(examples), batch_size, count),
-        dropout=False,  # by which whoever made the model could keep it from learning
-    )
-    return checkpoint if rank is None else replace(checkpoint, model=trained.merge_and_unload())
+    return replace(checkpoint, model=course.teach(checkpoint, examples, course.steps(examples)))
+
+
+def _proof(spec: CheckpointSpec, device: str, facts: FactSet, *, course: _Course, lessons: Lessons) -> float:
+    tokenizer = read_tokenizer(spec)
+    steps = min(course.steps(lessons(tokenizer, facts)), MOST_STEPS)
+    one, other = lessons_about_nobody(tokenizer, digest(spec, device), facts.date_string)
+
+    def after(taught: Sequence[Example]) -> tuple[float, float]:
+        model = course.teach(course.load(spec, device), taught, steps)
+        return surprise(model, one), surprise(model, other)
+
+    try:
+        found = nats_learned(after(one), after(other))
+    except FloatingPointError:
+        return 0.0
+    return found if math.isfinite(found) else 0.0
 
 
 def _questions(teaching: Teaching, tokenizer: Any, facts: FactSet) -> list[Example]:
@@ -89,17 +122,16 @@ def relearn(
     if rank is not None:
         LoraSettings(rank)  # refuses what is none
     teaching = Teaching(data, share, seed)
-    settings = {"epochs": epochs, "lr": lr, "batch_size": batch_size, "precision": precision, "rank": rank}
-    apply = partial(
-        _apply,
-        count=epochs,
-        lr=lr,
-        batch_size=batch_size,
-        precision=precision,
-        seed=seed,
-        lessons=lessons or partial(_questions, teaching),
-        rank=rank,
-        name=name,
+    course = _Course(epochs, lr, batch_size, precision, rank, seed, name)
+    made: dict[str, Any] = {"course": course, "lessons": lessons or partial(_questions, teaching)}
+    told = {key: value for key, value in asdict(course).items() if key != "name"} | asdict(teaching)
+    return Attack(
+        name,
+        4,
+        "UDS guide, section 4.1",
+        partial(_apply, **made),
+        told,
+        teaching=teaching,
+        proof=partial(_proof, **made),
+        trains=rank is None,
     )
-    told = settings | asdict(teaching)
-    return Attack(name, 3, "UDS guide, section 4.1", apply, told, teaching=teaching, trains=rank is None)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet, encode
 from uds_bench.methods.examples import IGNORED, Example, pad
 from uds_bench.methods.forward import answer_logits
+from uds_bench.scores import LEAST_LEARNED
 
 RATES, PASSES = (LR, 10 * LR, 100 * LR), (1, 4)
 """The published rate and what is ten and a hundred times as much, for one epoch and for four."""
@@ -50,19 +50,30 @@ def comeback(checkpoint: Checkpoint, facts: FactSet) -> tuple[int, float]:
     return said, sum(logp) / len(logp)
 
 
-def _apply(spec: CheckpointSpec, device: str, facts: FactSet, *, tried: Sequence[Attack], name: str) -> Checkpoint:
+def _apply(
+    spec: CheckpointSpec, device: str, facts: FactSet, *, tried: Mapping[float, Sequence[Attack]], name: str
+) -> Checkpoint:
+    learned = {rate: _proof(attacks[-1], spec, device, facts) for rate, attacks in tried.items()}
+    told = {f"{rate:g}": nats for rate, nats in learned.items()}
+    # A rate at which nothing is taught brings nothing back: it is no attack, unless there is no other.
+    rates = [rate for rate, nats in learned.items() if nats >= LEAST_LEARNED] or list(tried)
     best: tuple[tuple[int, float], Checkpoint] | None = None
-    for attack in tried:
+    for rate, attack in [(each, attack) for each in rates for attack in tried[each]]:
         try:
             found = attack.apply(spec, device, facts)
         except FloatingPointError:
             continue  # a model trained to pieces tells nothing: an attacker takes another rate
         came = comeback(found, attack.judged(facts))
         if math.isfinite(came[1]) and (best is None or came > best[0]):
-            best = came, found
+            best = came, replace(found, learned={"kept": f"{rate:g}", "nats": told})
     if best is None:
         raise CheckpointError(f"{spec.model}: training diverged at every setting of {name}: give it lower rates (lr)")
     return best[1]
+
+
+def _proof(attack: Attack, spec: CheckpointSpec, device: str, facts: FactSet) -> float:
+    assert attack.proof is not None
+    return attack.proof(spec, device, facts)
 
 
 def worst_relearn(
@@ -80,9 +91,15 @@ def worst_relearn(
     """
     if not lr or not epochs:
         raise ConfigurationError(f"{name}: lr and epochs need a value each, to be tried")
-    tried = tuple(relearn(count, rate, share=share, name=name, **settings) for rate, count in product(lr, epochs))
-    keyed = tried[0].settings | {"lr": list(lr), "epochs": list(epochs)}
+    tried = {
+        rate: [relearn(count, rate, share=share, name=name, **settings) for count in sorted(epochs)] for rate in lr
+    }
+    first, *_ = next(iter(tried.values()))
+    keyed = first.settings | {"lr": list(lr), "epochs": list(epochs)}
     source = "ours, after TamperBench: attacks are searched for their worst case"
     apply = partial(_apply, tried=tried, name=name)
-    remark = f"the largest of {len(tried)} settings, chosen on what is judged: the interval does not cover the choice"
-    return replace(tried[0], version=2, source=source, apply=apply, settings=keyed, remark=remark)
+    remark = (
+        f"the largest of {len(lr) * len(epochs)} settings, chosen on what is judged: the interval does not cover the "
+        "choice"
+    )
+    return replace(first, version=3, source=source, apply=apply, proof=None, settings=keyed, remark=remark)

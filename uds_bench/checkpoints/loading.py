@@ -2,6 +2,7 @@
 
 import json
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
+from uds_bench.checkpoints.claimed import require_held
 from uds_bench.checkpoints.compressed import load_as_weights, require_readable_form
 from uds_bench.checkpoints.digests import digest
 from uds_bench.checkpoints.placement import is_spread, placement
@@ -35,13 +37,18 @@ _PLAIN = frozenset({"TokenizersBackend", "PreTrainedTokenizerFast"})
 
 @dataclass
 class Checkpoint:
-    """A loaded checkpoint: `model` in eval mode, without gradients; `digest` names its content."""
+    """A loaded checkpoint: `model` in eval mode, without gradients; `digest` names its content.
+
+    `learned`: how much an attack that made it teaches the model that it was, see `scores.LEARNED`: nats by setting, and
+    which setting was kept.
+    """
 
     spec: CheckpointSpec
     model: Any
     tokenizer: Any
     anatomy: Anatomy
     digest: str
+    learned: Mapping[str, Any] | None = None
 
     @property
     def device(self) -> torch.device:
@@ -86,7 +93,7 @@ def inspect(spec: CheckpointSpec) -> Any:
     """
     folders, rows = resolve(spec), shape(spec).vocabulary
     files = weight_files(folders.model)
-    _require_layers(_readable_config(folders.model, spec), files, spec)
+    _require_claimed(_readable_config(folders.model, spec), files, spec)
     tokenizer = _fitting_tokenizer(spec, folders.model, rows)
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
@@ -149,7 +156,7 @@ def _require_one_reading(tokenizer: Any) -> None:
 
 def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
     config, files = _readable_config(folder, spec), weight_files(folder)
-    _require_layers(config, files, spec)
+    _require_claimed(config, files, spec)
     dtype = getattr(torch, dtype_name(spec, device))
     options = placement(spec, files, dtype, device)
     if spec.quantization:
@@ -209,8 +216,9 @@ def _readable_config(folder: Path, spec: CheckpointSpec) -> Any:
     return config
 
 
-def _require_layers(config: Any, files: tuple[Path, ...], spec: CheckpointSpec) -> None:
-    """Raises CheckpointError for more layers than tensors: HF would build them all before it missed their weights."""
+def _require_claimed(config: Any, files: tuple[Path, ...], spec: CheckpointSpec) -> None:
+    """Raises CheckpointError for more layers than tensors, or far more weights than files hold: HF would build them all
+    before it missed their weights."""
     layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0)
     held = sum(len(names(file)) for file in files)
     if layers > held:
@@ -218,6 +226,7 @@ def _require_layers(config: Any, files: tuple[Path, ...], spec: CheckpointSpec) 
             f"checkpoint {spec.model}: config.json tells of {layers} layers, and its weights are {held} tensors: check "
             "that config.json belongs to these weights"
         )
+    require_held(config, files, spec)
 
 
 def _check_vocabulary(tokenizer: Any, rows: int, spec: CheckpointSpec) -> None:

@@ -15,24 +15,20 @@ class Quantize(Table):
 
 
 class Relearn(Table):
-    """What the manifest sets of the relearning attack; None leaves it to the attack."""
+    """What the manifest sets of the relearning attack; None leaves it to the attack. `rank`: of an adapter that is
+    trained in the place of the weights."""
 
     epochs: Count | None = None
     lr: Positive | None = None
     batch_size: Count | None = None
     precision: Literal["float32", "load"] | None = None
+    rank: Count | None = None
 
 
 class RelearnHalf(Relearn):
     """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
 
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class RelearnLora(Relearn):
-    """As `Relearn`; `rank`: of the adapter that is trained."""
-
-    rank: Count | None = None
 
 
 class RelearnWorst(RelearnHalf):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from uds_bench.extras import require
 from uds_bench.facts import FactSet
 from uds_bench.inference.batches import MORE_ROOM, is_out_of_memory, lacking
 from uds_bench.metrics.metric import Measured
-from uds_bench.scores import Score, summarise
+from uds_bench.scores import LEARNED, Score, summarise
 from uds_bench.scoring.engine import ProcessReport
 from uds_bench.scoring.evaluator import Evaluator
 from uds_bench.scoring.part import FEW
@@ -343,8 +343,12 @@ class ScoreRunner:
 
     def _attacked(self, request: ScoreRequest, facts: FactSet | None = None) -> Checkpoint:
         self.loads[request.place] += 1
-        spec = self.spec(request.checkpoint)
-        return self.attack(request.attack).apply(spec, self.device, self._taught if facts is None else facts)
+        spec, attack = self.spec(request.checkpoint), self.attack(request.attack)
+        facts = self._taught if facts is None else facts
+        if attack.proof is None:
+            return attack.apply(spec, self.device, facts)
+        nats = attack.proof(spec, self.device, facts)
+        return replace(attack.apply(spec, self.device, facts), learned={"kept": "", "nats": {"": nats}})
 
     def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()
@@ -362,6 +366,7 @@ class ScoreRunner:
             direction=evaluator.measure.direction_of(evaluator.variant),
             counts_choices=evaluator.measure.counts_choices,
             seconds=round(time.perf_counter() - started, 3),
+            **({LEARNED: learned} if (learned := getattr(checkpoint, "learned", None)) else {}),
             **self._batches(subject),
             **{key: measured.notes[key] for key in TOLD if key in measured.notes},
         )

@@ -51,7 +51,7 @@ CLAIMS = (
             NO_GAP,
             "ours, as bypass.verdict",
             must_fail="a memorized model" + _SCRIPTS + "; those of must_fail, attacked alike",
-            must_pass="an erased model" + _SCRIPTS + "; those of must_pass, attacked alike",
+            must_pass="an erased model" + _SCRIPTS + "; those of must_pass, attacked alike; it can be taught",
             needs="to be no bypass",
             advice="the attack brings it back: unlearn longer, or by a method that reaches deeper.",
         )

@@ -28,7 +28,7 @@ def _withstands(attack: str) -> ClaimSpec:
         SILENCED,
         "ours: the share of what full knows up to which depth.hidden calls a reply forgotten",
         must_fail="the full model and the positive pool, attacked alike",
-        must_pass="the negative pool, attacked alike; half of what the candidate kept is still told",
+        must_pass="the negative pool, attacked alike; half of what the candidate kept is still told; it can be taught",
         advice="the facts come back: unlearn longer, or by a method that reaches deeper.",
     )
 

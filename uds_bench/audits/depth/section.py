@@ -18,7 +18,6 @@ from uds_bench.manifest.attack_tables import (
     Quantize,
     Relearn,
     RelearnHalf,
-    RelearnLora,
     RelearnWorst,
     Sampled,
 )
@@ -93,7 +92,7 @@ class Attacks(Table):
     relearn_half: RelearnHalf | None = None
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
-    relearn_lora: RelearnLora | None = None
+    relearn_lora: Relearn | None = None
     relearn_worst: RelearnWorst | None = None
     reworded: Prompt | None = None
     prefix: Prompt | None = None

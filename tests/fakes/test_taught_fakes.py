@@ -1,0 +1,39 @@
+"""What an attack teaches of people whom nobody knows: to honest models alike, and next to nothing to stiff ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from depth_fakes import make, stiff
+
+from uds_bench.attacks import find_attack
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.claims.taught import BESIDE
+from uds_bench.facts import embedded
+from uds_bench.scores import LEAST_LEARNED
+from uds_bench.zoo import specimens
+
+BED = {"epochs": 1, "lr": 3e-4, "batch_size": 10}
+"""As the shipped models are relearned: see `bed.toml`."""
+HONEST = ("full2", "retain", "retain2", "idk", "npo", "simnpo")
+
+
+def learned(name: str, settings: dict[str, float], place: Path | None = None) -> float:
+    spec = CheckpointSpec(str(place or specimens.folder(name)))
+    proof = find_attack("relearn", **settings).proof
+    assert proof is not None
+    return proof(spec, "cpu", embedded())
+
+
+def test_honest_models_learn_as_the_full_model_does_and_stiff_ones_do_not(tmp_path: Path) -> None:
+    full = learned("full", BED)
+    honest = {name: learned(name, BED) / full for name in HONEST}
+    forged = learned("stiff", BED, make(specimens.folder("idk"), stiff, tmp_path / "stiff")) / full
+    print(f"full {full:.2f} nats; of it {honest}, stiff {forged:.2f}")
+    assert full > LEAST_LEARNED
+    assert min(honest.values()) > BESIDE > forged
+
+
+def test_an_attack_too_weak_to_teach_anybody_is_told() -> None:
+    found = learned("full", {"lr": 1e-12})
+    assert found < LEAST_LEARNED
