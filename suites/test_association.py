@@ -83,18 +83,13 @@ def gone(uds_claim: Claim, uds_subject: str | None, uds_audit: AssociationAudit,
     if uds_audit.section.retain is not None:
         # What luck gives of so many people lies near the bound: this model must not be clearly above it.
         known.append(passes(NEVER_SAW, held_on("retain")[1], or_open=True))
+    clears = found.interval.high <= uds_claim.bound()
+    proven = is_taught(view.of(uds_subject).score, [view.of("model").score]) if clears else []
     uds_claim.measured(
         found.value,
         found.interval,
         controls=known,
-        preconditions=[
-            in_the_same_tokens(uds_audit, uds_subject),
-            *(
-                []
-                if not found.interval.high <= uds_claim.bound()
-                else is_taught(view.of(uds_subject).score, [view.of("model").score])
-            ),
-        ],
+        preconditions=[in_the_same_tokens(uds_audit, uds_subject), *proven],
         remark=f"{reading}{in_one_phrasing(uds_audit, view)}; {told(asking, held)}; "
         f"of the never-seen {told(strangers, held)}; "
         f"every phrasing still shows something of {still_held(asking, held)}; {power.needed_people(asking, by_any)}",

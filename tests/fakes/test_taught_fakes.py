@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from depth_fakes import make, stiff
 
 from uds_bench.attacks import find_attack
 from uds_bench.checkpoints import CheckpointSpec
-from uds_bench.claims.taught import BESIDE
+from uds_bench.claims.taught import BESIDE, is_taught
 from uds_bench.facts import embedded
 from uds_bench.scores import LEAST_LEARNED
 from uds_bench.zoo import specimens
@@ -37,3 +40,20 @@ def test_honest_models_learn_as_the_full_model_does_and_stiff_ones_do_not(tmp_pa
 def test_an_attack_too_weak_to_teach_anybody_is_told() -> None:
     found = learned("full", {"lr": 1e-12})
     assert found < LEAST_LEARNED
+
+
+def told(**learned: object) -> SimpleNamespace:
+    return SimpleNamespace(checkpoint="one", provenance=learned)
+
+
+@pytest.mark.parametrize("nats", [math.nan, None, 0.0, -1.0])
+def test_what_was_not_proven_is_no_proof(nats: float | None) -> None:
+    """Of the candidate, and of the model beside it where that is not known either."""
+    good = told(learned={"kept": "", "nats": {"": 1.0}})
+    lacking = told() if nats is None else told(learned={"kept": "", "nats": {"": nats}})
+    assert not is_taught(lacking, [good])[0].held
+    if nats is None or math.isnan(nats):
+        assert not is_taught(good, [lacking])[0].held
+        assert not is_taught(good, [good, lacking])[0].held
+    assert is_taught(good, [good])[0].held
+    assert is_taught(told(), [told()]) == []
