@@ -9,8 +9,6 @@ import pytest
 
 SUITES = Path(__file__).parents[2] / "suites"
 HEAVY = ("torch", "transformers", "pandas", "sklearn", "sentence_transformers", "faiss")
-MOST_MORE = 1.25
-"""Modules of a run of pytest with the plugin, against one without it: numpy alone would be more."""
 TOLD = f"import sys; print('HEAVY', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
 PYTEST = "import pytest, sys; code = pytest.main(sys.argv[1:]); "
 
@@ -95,12 +93,12 @@ def modules_of_a_run(folder: Path, *args: str) -> set[str]:
     return set((folder / "modules").read_text().split("\n"))
 
 
-def test_a_run_without_a_claim_imports_hardly_more_than_without_the_plugin(tmp_path: Path) -> None:
+def test_a_run_without_a_claim_imports_less_than_half_of_what_numpy_would(tmp_path: Path) -> None:
     (tmp_path / "heavy_plugin.py").write_text("import numpy\n")
     bare = modules_of_a_run(tmp_path)
     ours = modules_of_a_run(tmp_path, "-p", "uds_bench.harness.plugin")
     heavy = modules_of_a_run(tmp_path, "-p", "heavy_plugin")
-    assert len(ours) <= MOST_MORE * len(bare) < len(heavy)
+    assert 0 < 2 * len(ours - bare) < len(heavy - bare)
     assert not {"numpy", "pydantic", "rich"} & (ours - bare)
 
 
