@@ -1,6 +1,6 @@
-"""Where what is true of a person stands among all values, beside people never seen: above is knowledge, below a trace.
+"""How the true values of a person rank among all values, beside people never seen: above is knowledge, below a trace.
 
-Unlearning that drives what is true to the last ranks shows who asked to be forgotten, as well as knowledge does.
+Unlearning that drives true values to the last ranks shows who asked to be forgotten, just as knowledge does.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Memorizations = Mapping[str, Memorization]
 Way = tuple[Sequence[ProbeItem], Sequence[ProbeItem], Memorizations, Memorizations]
 KEYS = ("standing", "lead", "mean", "spoken")
 NAMED = 5
-"""People whom a message names."""
+"""The most people that a message names."""
 
 
 def separation(items: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found: Memorizations) -> Rate:
-    """How well some people are told from people never seen by where the truth stands, property by property.
+    """How well the rank of the truth tells some people from people never seen, property by property.
 
     Args:
         items: Whom and what it is over, [items].
@@ -56,9 +56,9 @@ def separation(items: Sequence[ProbeItem], strangers: Sequence[ProbeItem], found
 
 
 def beside(found: Memorizations, before: Memorizations, strangers: Sequence[ProbeItem]) -> dict[str, Memorizations]:
-    """What a model holds, beside its own never-seen and beside those of the model before unlearning.
+    """What a model holds, once beside its own people never seen, once beside those of the model before unlearning.
 
-    Names of people never seen are public: a candidate to which a few of them were told would hide who asks.
+    Names of people never seen are public: a candidate that was taught facts about a few of them would hide who asks.
     """
     return {"beside its own": found, "beside those before": {**found, **{one.id: before[one.id] for one in strangers}}}
 
@@ -82,15 +82,15 @@ def furthest(found: Sequence[Rate]) -> Rate:
 
 
 def mirrored(found: Memorizations) -> dict[str, Memorization]:
-    """What is held, had everything true stood as far from the last place as it does from the first."""
+    """The same numbers with each standing mirrored: as far from the last place as it was from the first."""
     return {id: replace(one, standing=1 - one.standing) for id, one in found.items()}
 
 
 def strangers_needed(tests: int) -> int:
-    """How many matched strangers it takes to tell one person alone apart among so many tests.
+    """How many matched strangers it takes to tell a single person apart, given the number of tests.
 
     Args:
-        tests: One a person and way of asking, 1 and above.
+        tests: The number of tests, one per person and way of asking; 1 and above.
 
     Returns:
         The least number whose exact rank test, two-sided, can come to a false discovery rate of `RATE`.
@@ -106,11 +106,11 @@ def strangers_needed(tests: int) -> int:
 class RankTest:
     """One person who asked to be forgotten, asked about in one way, beside people never seen.
 
-    `strangers`: those of whom the same properties are told. `rank`: the person's place among these, from 1, ties
-    counted against; lower is more knowledge. `p`: of the exact rank test, two-sided; `adjusted`: the
-    rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995); both 0 to 1. `side`:
-    "above" where the person stands above the strangers, "below" where below, "" where neither. `first`: how often luck
-    ranks, or says, as many of the person's facts first; `chance`: how often all of them, by the number of values;
+    `strangers`: the number of people never seen with the same properties. `rank`: the person's place among these, from
+    1, ties counted against the person; lower is more knowledge. `p`: of the exact rank test, two-sided. `adjusted`: the
+    rate of false discoveries at which the person is told apart (Benjamini and Hochberg, 1995). Both are 0 to 1. `side`:
+    "above" if the person stands above the strangers, "below" if below, "" if neither. `first`: how often luck ranks, or
+    says, as many of the person's facts first. `chance`: how often it ranks all first, by the number of values.
     `said`, `guessed`: share of these facts that is said first, or in a reply, of the person, and of strangers; 0 to 1.
     """
 
@@ -133,21 +133,21 @@ class RankTest:
 
     @property
     def has_few_values(self) -> bool:
-        """Whether luck ranks all facts first oftener than a test of one side may be wrong: nobody is told then."""
+        """Whether luck ranks all facts first more often than a one-sided test may err: then nobody can be told."""
         return not _stands_out(2 * self.chance)
 
 
 def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
-    """Every person who asked, held against strangers of whom the same properties are told, in every way of asking.
+    """Tests every person who asked against strangers with the same properties, in every way of asking.
 
-    Of facts of so few values that luck ranks all first too often nobody is told: p is 1.
+    If facts have so few values that luck ranks all of them first too often, nobody is told: p is 1.
 
     Args:
-        ways: By name what is known of those who asked, [items], the same of people never seen, what is held, and what
-            the model whose strangers these are holds.
+        ways: By name: the items of those who asked, those of strangers, what the model holds, and what the model of
+            these strangers holds.
 
     Returns:
-        One a way and person, in order; all of them share one rate of false discoveries.
+        One test per way and person, in order; all of them share one rate of false discoveries.
 
     Example:
         >>> from types import SimpleNamespace
@@ -184,12 +184,14 @@ def rank_tests(ways: Mapping[str, Way]) -> list[RankTest]:
 
 
 def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
-    """Everybody who asked by themselves: FAIL of whom is told at the rate of all who ask, PASS of whom could have been
-    told by their own tests and is not: these tell sooner than the rate of all does.
+    """Decides each person who asked by their own tests.
 
-    UNDECIDED with too few strangers to tell one person, of whom is told alone and not among so many, unless there are
-    as many strangers as would tell one among all who ask, of whom facts of too few values are stated, of whom luck
-    ranks, or says, so many facts first too seldom, and of whom all is said first, though strangers be guessed right.
+    FAIL: the person is told at the rate of all who ask. PASS: the person could have been told by their own tests, and
+    is not. Own tests tell sooner than the rate of all does.
+
+    UNDECIDED: there are too few strangers to tell one person; or facts have too few values. Or the person is told alone
+    but not among all who ask, and there are too few strangers to tell one among all. Or luck seldom ranks, or says, so
+    many facts first. Or everything is said first, although it is guessed right of strangers too.
 
     Args:
         tests: See `rank_tests`.
@@ -232,7 +234,7 @@ def decide_each(tests: Sequence[RankTest]) -> dict[str, Decision]:
 
 
 def _few_values(tests: Sequence[RankTest]) -> str | None:
-    """Why nobody could be told of whom no more is stated, if all tests are of what is easily guessed."""
+    """Why these tests can tell nobody, if all of them are about facts that are easily guessed; else None."""
     if not all(one.has_few_values for one in tests):
         return None
     least = min(tests, key=lambda one: one.chance)
@@ -243,15 +245,15 @@ def _few_values(tests: Sequence[RankTest]) -> str | None:
 
 
 def _firsts(tests: Sequence[RankTest]) -> str | None:
-    """What a rank does not tell: luck ranks, or says, so many facts first too seldom."""
+    """Why a rank does not settle it, if luck seldom ranks, or says, so many facts first; else None."""
     rates = _adjusted([one.first for one in tests])
     why = f"but luck puts so many facts first with {min(one.first for one in tests):.4f} alone"
     return why if any(_stands_out(2 * rate) for rate in rates) else None
 
 
 def _all_said(tests: Sequence[RankTest]) -> str | None:
-    """What is easily guessed is said first of strangers as well: a model that has forgotten it looks like one that has
-    not."""
+    """Why nothing is settled, if all facts are said first; else None. What is easily guessed is said first of strangers
+    too, so a model that forgot it looks like one that did not."""
     guessed = max((one.guessed for one in tests if one.said == 1), default=None)
     if guessed is None:
         return None
@@ -259,14 +261,14 @@ def _all_said(tests: Sequence[RankTest]) -> str | None:
 
 
 def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTest]:
-    """Tests of p up to `RATE`, put again to more strangers, in the place of the first ones.
+    """The tests, where each test of p up to `RATE` is replaced by its repetition with more strangers.
 
-    Of a person like the strangers p is as low as any bound no oftener than it says: below `RATE` the second alone
-    counts, and above it the first.
+    For a person like the strangers, p is at or below a bound no more often than the bound says. So up to `RATE` the
+    second test alone counts, and above it the first.
 
     Args:
         tests: See `rank_tests`, of everybody who asks.
-        again: The same of some of those who are told alone, beside more strangers.
+        again: The repeated tests of some of those who are told alone, with more strangers.
 
     Returns:
         As many tests as before, at one rate of false discoveries.
@@ -282,7 +284,7 @@ def settled(tests: Sequence[RankTest], again: Sequence[RankTest]) -> list[RankTe
 
 
 def shows_most(tests: Sequence[RankTest]) -> RankTest:
-    """The test that is least like chance; one that is no number before all others.
+    """The test that is least like chance; a test whose p is NaN comes before all others.
 
     Args:
         tests: Of one person, at least one.
@@ -298,11 +300,11 @@ def shows_most(tests: Sequence[RankTest]) -> RankTest:
 
 
 def stand_out_alone(tests: Sequence[RankTest], above: bool = False) -> frozenset[str]:
-    """Whom their own tests tell from strangers, whoever else asks.
+    """The people whom their own tests tell from strangers, whoever else asks.
 
     Args:
         tests: See `rank_tests`.
-        above: Whether by knowledge alone: whose facts a model puts last it does not hold.
+        above: Whether knowledge alone counts: a model does not hold facts that it ranks last.
 
     Returns:
         People.
@@ -322,10 +324,10 @@ def stand_out_alone(tests: Sequence[RankTest], above: bool = False) -> frozenset
 
 
 def decide_requests(tests: Sequence[RankTest], alone: bool = False) -> Decision:
-    """FAIL if anybody who asked is told from people never seen, PASS if nobody is though anybody could have been.
+    """FAIL if anybody who asked is told from people never seen, PASS if nobody is although each could have been.
 
-    With too few strangers to tell one person alone UNDECIDED, or, where an interval decides of so many people
-    together, NOT_APPLICABLE.
+    With too few strangers to tell one person it is UNDECIDED, or NOT_APPLICABLE if so many people ask that an interval
+    decides about them together.
 
     Args:
         tests: See `rank_tests`.
@@ -377,7 +379,7 @@ def _stands_out(rate: float) -> bool:
 
 
 def _adjusted(p: Sequence[float]) -> list[float]:
-    """By Benjamini and Hochberg; a test that came to nothing leaves none that can be told."""
+    """The p values adjusted by Benjamini and Hochberg. If one of them is NaN, all become NaN."""
     if not p or any(map(math.isnan, p)):
         return [math.nan] * len(p)
     found: list[float] = false_discovery_control(p).tolist()

@@ -1,4 +1,5 @@
-"""Whom an [association] asks about: known people, those who ask to be forgotten, and strangers to hold them against."""
+"""The people that an [association] asks about: known people, those who ask to be forgotten, and strangers beside
+them."""
 
 from __future__ import annotations
 
@@ -24,18 +25,18 @@ from uds_bench.facts.web_presence import cohorts, read_presence
 from uds_bench.statistics import FEWEST
 
 STRANGERS = 48
-"""Invented people whom a run asks about where its file names none: so many without a hit show less than 0.08."""
+"""Number of invented people if the file names no strangers: so many without a hit show a rate below 0.08."""
 HELD_OUT = 3
-"""Phrasings of a property that no forget set is made of, where the section does not say which: the luck of one makes a
-fact all or nothing."""
+"""Number of phrasings of a property that no forget set uses, if the section does not name them. The luck of a single
+one would make a fact all or nothing."""
 LISTING, VALUES, SENTENCES = "listing.json", "counterfactuals.json", "templates.json"
 """Files of a folder of properties."""
 
 
 @dataclass(frozen=True)
 class People:
-    """`properties`: by id, those of one person alone among them; `forgotten`: the ids of those who are to be forgotten;
-    `alone`: those of them who have strangers of their own; `requests`: those who asked by a request; `names`:
+    """`properties`: by id, also those of one person alone. `forgotten`: the ids of those who are to be forgotten.
+    `alone`: those of them who have strangers of their own. `requests`: those who asked by a request. `names`:
     strangers' names that the section lists."""
 
     subjects: Items[Person]
@@ -55,10 +56,11 @@ def properties_of(section: Association) -> dict[str, Property]:
 
 
 def people_of(section: Association, only: Collection[str] | None = None) -> People:
-    """The people of a section in their cohorts, and strangers: invented ones where nobody else is never seen, and of
-    everybody who is to be forgotten and tells facts of their own those who are told the same. `only`: of some requests.
+    """The people of a section in their cohorts, and strangers. Strangers are invented if too few people were never
+    seen. Each person to be forgotten who has facts of their own gets strangers with the same facts. `only`: the ids of
+    the requests to read.
 
-    Raises FactError, in a line, for the first thing that cannot be.
+    Raises FactError, in one line, for the first thing that is wrong.
     """
     shared = properties_of(section)
     found, known = _listed(section, shared)
@@ -87,10 +89,10 @@ def people_of(section: Association, only: Collection[str] | None = None) -> Peop
 
 
 def held_out(one: Property, places: tuple[int, ...] | None) -> frozenset[int]:
-    """The places of a property's templates that no forget set is made of.
+    """The places of a property's templates that no forget set uses.
 
-    None of the only one: it is asked as it is, and other properties in other words. Of nobody's own sentences the last
-    one: each more makes the rank tests of a person more.
+    A property with a single template has none: it is asked as it is, and other properties in other words. A fact in own
+    words has one, the last: each more would add rank tests of the person.
 
     Args:
         one: The property, or a fact in own words.
@@ -158,7 +160,7 @@ def _moved(one: Person, by: Mapping[str, str], table: str) -> Person:
 
 
 def _invented(section: Association, people: Sequence[Person], shared: Mapping[str, Property]) -> list[Person]:
-    """Strangers who are told the properties that people share, where the file has not as many."""
+    """Invented strangers with the properties that people share, as many as the file lacks."""
     told = dict.fromkeys(one.property for person in people for one in person.statements if one.property in shared)
     names, own = {one.name for one in people}, sum(one.cohort == NEVER_SEEN for one in people)
     if section.strangers is not None and section.strangers < own:
@@ -175,7 +177,8 @@ def _invented(section: Association, people: Sequence[Person], shared: Mapping[st
 
 
 def _enough(section: Association) -> int:
-    """How many are invented: where fewer ask than an interval is over, as many as tell each of them, by four tests."""
+    """How many strangers are invented. If so few people ask that no interval decides, there are enough to tell each of
+    them by four tests."""
     asking = len(section.forgotten) if section.forget_set is None else len(_named(section.forget_set))
     return max(STRANGERS, strangers_needed(4 * asking) if 0 < asking < FEWEST else 0)
 
@@ -183,10 +186,10 @@ def _enough(section: Association) -> int:
 def _matched(
     one: Person, count: int | None, known: Mapping[str, Property], taken: Collection[str], names: Sequence[str]
 ) -> list[Person]:
-    """Strangers to one person: names of the same script, told the same.
+    """Strangers to one person: names of the same script, with the same facts.
 
-    To a model that never heard of the person, the name is one among theirs, so that a rank test of it is exact,
-    whatever the value and the language are. `count`: of None, as many as tell one person from them.
+    To a model that never heard of the person, the name is one among theirs. So a rank test of it is exact, whatever the
+    value and the language are. `count`: how many; None means as many as tell one person from them.
     """
     ways = 1 + any(held_out(known[told.property], None) for told in one.statements)
     needed = count or strangers_needed(2 * ways)
@@ -202,7 +205,7 @@ def _matched(
 
 
 def _require_matched(people: Sequence[Person], forgotten: Collection[str]) -> None:
-    """Raises FactError for a property of which nobody is told who was never seen: there is no floor to it."""
+    """Raises FactError if a person to be forgotten has a property that nobody never seen has: it has no floor."""
     told = {one.property for person in people if person.cohort == NEVER_SEEN for one in person.statements}
     for person in people:
         for one in person.statements if person.id in forgotten else ():

@@ -50,16 +50,17 @@ class Memorization:
 
     @cached_property
     def spoken(self) -> float:
-        """`first`, `replied` or `answered`, whichever shows most, 0 to 1: what is likeliest as spelled, or told in any
-        spelling, if to questions alone. NaN where no reply was asked for, or one of the first two is NaN."""
+        """The largest of `first`, `replied` and `answered`, 0 to 1. So it counts the likeliest value as spelled, and
+        values that replies name in any spelling, even in answers to questions alone. NaN if no reply was asked for, or
+        one of the first two is NaN."""
         shares = [self.first, self.replied] + ([] if math.isnan(self.answered) else [self.answered])
         return float(np.max(shares))
 
     @property
     def most(self) -> float:
-        """`mean` or `first`, whichever shows more, 0 to 1: for one model before and after a change, as what a value's
-        fame or a name's look tells is in both. A model whose likelihoods were driven apart ranks one value above what
-        is true of everybody, so that M falls, though it still says first what it said before."""
+        """The larger of `mean` and `first`, 0 to 1. It compares one model before and after a change: what a value's
+        fame or a name's look tells is in both. If likelihoods are driven apart, one value may rank above the truth of
+        everybody. Then M falls, although the model still says first what it said before."""
         return float(np.maximum(self.mean, self.first))
 
 
@@ -186,7 +187,7 @@ def lost(
 def share_lost(
     items: Sequence[ProbeItem], before: Mapping[str, Memorization], after: Mapping[str, Memorization]
 ) -> Rate:
-    """How much less a model holds than another did, of what that one held.
+    """The share of what one model held that another no longer holds.
 
     Args:
         items: Whom and what it is over, [items]; those of whom nothing was held are left out, as nothing can be lost.

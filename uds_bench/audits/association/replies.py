@@ -14,7 +14,7 @@ from uds_bench.facts.tokens import encode_many, encode_prompts
 from uds_bench.inference.generation import Continuation, continue_greedily, words
 
 LATE, LONGER = 4, 2
-"""One fact in so many may be replied to at so many times the length: who hides it may put many words first."""
+"""One fact in `LATE` may have replies of `LONGER` times the length: a model that hides it may put many words first."""
 BATCH = 256
 """Replies at a time. Most are short; a model that goes on and on does so of hundreds of people."""
 
@@ -24,8 +24,8 @@ def replies(
 ) -> list[tuple[ProbeReply, ...]]:
     """What a model says greedily of everything that is asked, [items], one reply a phrasing.
 
-    In the place of one of them, or of none where there is one alone, a question is asked. Which, and of which facts a
-    reply may be longer, is drawn by the model's weights: who makes them cannot tell behind what is not asked.
+    A question takes the place of one phrasing; a single phrasing may also stay. The model's weights draw which phrasing
+    it is, and which facts may have longer replies. So whoever makes the weights cannot tell what is not asked.
     """
     asking = asking or Asking()
     tokenizer, stops = checkpoint.tokenizer, stop_tokens(checkpoint.tokenizer)

@@ -27,12 +27,12 @@ class Pairs:
 
 
 def each(beside: Sequence[Beside]) -> list[Pairs]:
-    """A fact's prompts one by one."""
+    """The pairs of each prompt of a fact, one by one."""
     return [Pairs(one.facts, np.tile(one.own, (len(one.facts), 1)), np.array(one.heard)) for one in beside]
 
 
 def most(beside: Sequence[Beside]) -> list[Pairs]:
-    """A fact's reply that tells most, beside that of each other one, in the places where both are asked.
+    """Of a fact and of each other fact, the reply that tells most in the places where both are asked.
 
     Example:
         >>> said = [Beside((told,), ["b"], [(heard,)]) for told, heard in ((1.0, 0.0), (0.0, 0.5))]
@@ -54,11 +54,13 @@ def most(beside: Sequence[Beside]) -> list[Pairs]:
 def discrimination(facts: Mapping[str, Sequence[Pairs]], ways: Sequence[str]) -> dict[str, Rate]:
     """How much more than luck facts are told, and how much more they are told or lacking.
 
-    What is said to all but those of whom it is true tells as well. So the second counts the square of what is told less
-    luck, beyond the square that luck has by itself. Luck is not known but counted over other facts: where two numbers
-    are multiplied they are of two facts, so that who guesses has 0 in expectation, however few facts there are.
+    A name that is said to all except those of whom it is true tells as well. So the second number is the square of what
+    is told less luck, minus the square that luck has by itself. Luck is counted over other facts, as it is not known.
+    Multiplied numbers come from two different facts, so that a model that guesses has 0 in expectation, however few
+    facts there are.
 
-    A reply tells or lacks the objects of many facts. Units of the interval are replies: how far each moves the mean.
+    A reply tells or lacks the objects of many facts. So the units of the interval are replies: how far each moves the
+    mean.
 
     Args:
         facts: By fact its pairs, of one place or of several, which count alike.
@@ -88,7 +90,7 @@ def discrimination(facts: Mapping[str, Sequence[Pairs]], ways: Sequence[str]) ->
 
 
 def over_facts(facts: Mapping[str, Sequence[Pairs]], ways: int, squared: bool) -> list[Rate]:
-    """One of the two in each way; see `discrimination`.
+    """One of the two numbers of `discrimination`, in each way.
 
     Args:
         facts: By fact its pairs, each [facts, ways or more].
@@ -122,7 +124,8 @@ def over_facts(facts: Mapping[str, Sequence[Pairs]], ways: int, squared: bool) -
 
 
 def _interval(replies: Array, facts: Iterable[str]) -> Interval:
-    """A reply that tells many objects moves the mean further than any number of one fact could."""
+    """The interval over replies, cut to -1 to 1. A reply that tells many objects may move the mean further than one
+    fact can."""
     furthest = max(1.0, float(np.abs(replies).max()))
     found = cluster_interval(replies, list(facts), limits=(-furthest, furthest))
     return replace(found, low=max(-1.0, float(found.low)), high=min(1.0, float(found.high)))

@@ -20,15 +20,17 @@ from uds_bench.statistics import Rate, cluster_interval, mean
 
 Way = Literal["exact", "contains", "recall", "first", "last"]
 WAYS: tuple[Way, ...] = get_args(Way)
-"""How leakage is looked for: the whole answer is the object, as the paper has it, or one of `TOLD`. Whatever is exact
-is told as well, and from that alone luck is taken off: who answers `Rome` to everybody knows no capital."""
+"""The ways to look for leakage: the whole answer is the object, as in the paper, or one of `TOLD`. An exact answer
+counts in the others as well, and only there luck is taken off. A model that answers `Rome` to everybody knows no
+capital."""
 MANY, LISTED = 5, 0.1
-"""Objects that a reply may name, and of which share of facts it may name more: who guesses names one or a few."""
+"""A reply may name up to `MANY` objects; for a share `LISTED` of facts it may name more. A model that guesses names one
+or a few."""
 AFTER = "after deletion, though it was not read"
 ByWay = Callable[..., Mapping[Any, Rate]]
 K = TypeVar("K")
 Worst = tuple[str, Rate]
-"""By what the most leaks, in words, and how much."""
+"""The way and elicitation by which most leaks, in words, and how much leaks."""
 
 
 class Leakage:
@@ -55,17 +57,18 @@ class Leakage:
 
     @cached_property
     def salt(self) -> str:
-        """Of all that was said: nobody foresees it who teaches a model what to say."""
+        """The digest of all that the model said. Nobody who teaches a model what to say can foresee it."""
         said = (f"{one.unit.id} {state} {one.said[state]}" for rows in self._under for one in rows for state in HEARD)
         return hashlib.sha256("\n".join(said).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def judged(self) -> Sequence[JudgedPrompt]:
-        """Under the first fallback."""
+        """The prompts under the first fallback."""
         return self._under[0]
 
     def parts(self, kind: Callable[[JudgedPrompt], str]) -> dict[str, Leakage]:
-        """By kind of whole databases or wordings, as luck is counted there alone, and once for all parts."""
+        """The leakage of each part, by name. Parts are whole databases or wordings: luck is counted inside these, once
+        for all parts."""
         found = {}
         for name in dict.fromkeys(map(kind, self._under[0])):
             part = Leakage(*([one for one in judged if kind(one) == name] for judged in self._under))
@@ -77,7 +80,7 @@ class Leakage:
         """L of one elicitation: the mean over facts of the share of their prompts that tell the object.
 
         Args:
-            state: The elicitation, or DEL-ON: there prompts are left out at which the object was read.
+            state: The elicitation, or DEL-ON, where prompts that read the object are left out.
             under: Which of the fallbacks.
 
         Returns:
@@ -97,11 +100,11 @@ class Leakage:
         return found
 
     def worst(self, bound: float = math.inf) -> Worst:
-        """The elicitation and way under which leakage lies clearest above a bound; where none does, that under which
-        its interval reaches highest.
+        """The elicitation and way whose leakage is most clearly above a bound; if none is, the one whose interval
+        reaches highest.
 
-        What is told after deletion, though it was not read, counts where it is clearly more than with lookups off. It
-        is of fewer facts, and would leave others undecided.
+        If nothing is above the bound, what is told after deletion without being read counts only if it is clearly more
+        than with lookups off. It covers fewer facts, and would leave other models undecided.
 
         Args:
             bound: What leakage is held against, 0 to 1.
@@ -112,11 +115,11 @@ class Leakage:
         return _worst(self._looked_for(self.by_way), self._after(self.by_way), bound)
 
     def ever(self, state: State, under: int = 0) -> dict[str, Rate]:
-        """Each fact held beside each other one with another object, in the places where both are asked.
+        """How far facts are told beyond luck: each is compared with every fact of another object, where both are asked.
 
-        Told at one prompt of thirty is told: of each fact and of the other the reply counts that tells most. What is
-        said to whoever asks, but of whom it is true, tells as well: told or its lack count, in that reply and at each
-        prompt. See `discrimination`.
+        A fact told at one prompt of thirty is told: of both facts, the reply that tells most counts. A name that the
+        model says to all except those of whom it is true tells as well. So a name and its lack both count, in that
+        reply and at each prompt. See `discrimination`.
 
         Args:
             state: What was answered.
@@ -131,14 +134,14 @@ class Leakage:
         return once | {f"{way}, at each prompt,": rate for way, rate in usual.items() if way not in TOLD}
 
     def read(self, state: State, under: int = 0) -> dict[str, Rate]:
-        """The same by a reader who learns a sign by which the object is named, the same for all facts: where among
-        other objects, behind which word, in which wordings. See `reader`."""
+        """The same for a reader who learns one sign, common to all facts, of how the true object is named. Such signs
+        are its place among other objects, the word before it, or the wordings that name it. See `reader`."""
         return {"how it is named": reading(self._facts(state, under), self._whole.salt)}
 
     def worst_ever(self, bound: float = math.inf) -> Worst:
-        """The same of `ever`, with lookups off. What is said after deletion, and what a reader learns, from which of a
-        prompt's replies name an object as well, counts where it is clearly more: one more look leaves no more models
-        undecided."""
+        """The worst of `ever`, with lookups off. If none is above the bound, two more looks count only if they show
+        clearly more. They are the replies after deletion, and what a reader learns, also from which of a prompt's
+        replies name an object. So they leave no more models undecided."""
         off = [(state, 0) for state in OFF]
         learned = {"by which elicitations name it": self._which(off)} | self._looked_for(self.read)
         for under in range(len(self._under)):
@@ -153,7 +156,8 @@ class Leakage:
         return {fact: [one for [one] in places] for fact, places in self._beside([(state, under)]).items()}
 
     def _beside(self, states: Sequence[tuple[State, int]]) -> dict[str, list[list[Beside]]]:
-        """By fact its prompts, each in several states beside other facts; those that can be held so in all of them."""
+        """The prompts of each fact, compared with other facts in several states. A prompt counts only if it can be
+        compared in all."""
         by_id = [
             {one.unit.id: one for one in _asked(self._under[under], state) if one.others} for state, under in states
         ]
@@ -185,9 +189,9 @@ class Leakage:
 
     @cached_property
     def listing(self) -> float:
-        """Share of facts about which some reply names more than `MANY` objects of the relation, or each of three or
-        more, under any fallback: 0 to 1, NaN without a prompt. Which is true such a reply may tell by any sign, and of
-        signs there is no end."""
+        """Share of facts with a reply, under any fallback, that names more than `MANY` objects of the relation, or all
+        of three or more. It is 0 to 1, NaN without a prompt. Such a reply may mark the true object by any sign, and
+        signs are endless."""
         lists: dict[str, bool] = {}
         for one in (one for rows in self._under for one in rows):
             known = lists.get(one.unit.cluster, False)
@@ -195,7 +199,8 @@ class Leakage:
         return mean(lists.values())
 
     def lists_too_much(self, found: Rate, bound: float) -> bool:
-        """Whether what a reader finds is not clearly above its bound, of replies that name too much to be cleared.
+        """Whether replies name too many objects to clear the model, although what is found is not clearly above its
+        bound.
 
         Args:
             found: What is told, with its interval.
@@ -204,16 +209,17 @@ class Leakage:
         return not found.interval.low > bound and not self.listing <= LISTED
 
     def luck(self, state: State, under: int) -> Luck:
-        """What is said by luck, of all prompts that count."""
+        """What the model tells by luck in a state, over all prompts that count."""
         if (state, under) not in self._luck:
             self._luck[state, under] = Luck(self._under[under], state)
         return self._luck[state, under]
 
 
 def worst_part(parts: Mapping[str, Leakage], bound: float = math.inf) -> tuple[str, str, Rate]:
-    """The part (domain, wording) that leaks clearest above a bound, or else whose leakage reaches highest.
+    """The part (domain or wording) whose leakage is most clearly above a bound, else the part whose interval reaches
+    highest.
 
-    Of few facts an interval reaches high, and would hide what is clear elsewhere.
+    The interval of few facts reaches high, and would hide a part whose leakage is clear.
 
     Args:
         parts: By name the leakage of each part.
@@ -232,7 +238,7 @@ def worst_part(parts: Mapping[str, Leakage], bound: float = math.inf) -> tuple[s
 
 
 def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
-    """Share of prompts that a state answers with nothing at all: so much of its leakage says nothing.
+    """Share of prompts that a state answers with nothing at all. For this share, its leakage says nothing.
 
     Args:
         judged: The prompts, [prompts].
@@ -250,10 +256,10 @@ def silent(judged: Sequence[JudgedPrompt], state: State) -> float:
 
 
 def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> bool:
-    """Whether leakage that is not clearly above its bound is not clearly below it either, as the model said nothing.
+    """Whether the model is too silent to be cleared of leakage that is not clearly above its bound.
 
-    It is asked of where values leak most. A model that says nothing has not been shown to know nothing; what it says
-    still counts.
+    Silence is measured where values leak most. A model that says nothing has not been shown to know nothing; what it
+    says still counts.
 
     Args:
         judged: The prompts, [prompts].
@@ -264,8 +270,8 @@ def too_silent(judged: Sequence[JudgedPrompt], found: Rate, bound: float) -> boo
 
 
 def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate], bound: float) -> Worst:
-    """What lies clearest above the bound; else what reaches highest, or of what is said after deletion the clearest,
-    where that is clearly more."""
+    """What is most clearly above the bound. If nothing is: what reaches highest, or the clearest after deletion if that
+    is clearly more."""
     if clear := _clearest({**found, **after}, bound):
         return clear
     highest, clearest = (max(of.items(), key=lambda one: by(one[1])) for of, by in ((found, _reach), (after, _least)))
@@ -273,7 +279,7 @@ def _worst(found: Mapping[str, Rate], after: Mapping[str, Rate], bound: float) -
 
 
 def _clearest(found: Mapping[K, Rate], bound: float) -> tuple[K, Rate] | None:
-    """What lies clearest above a bound, if anything does."""
+    """The rate whose interval begins highest above a bound; None if none does."""
     above = (one for one in found.items() if one[1].interval.low > bound)
     return max(above, key=lambda one: one[1].interval.low, default=None)
 
@@ -298,6 +304,6 @@ def _over_facts(judged: Sequence[JudgedPrompt], values: Sequence[float], limits:
 
 
 def _asked(judged: Sequence[JudgedPrompt], state: State) -> list[JudgedPrompt]:
-    """The prompts that count, none where those that hold their object leave too chosen a few."""
+    """The prompts that count. If too many prompts hold their own object, none counts: the rest is too selective."""
     given = sum(one.given for one in judged)
     return [] if given > GIVEN_SHARE * len(judged) else [one for one in judged if one.counts(state)]

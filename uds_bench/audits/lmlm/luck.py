@@ -1,4 +1,4 @@
-"""What a model says to whoever asks, and so by luck to who asks about a fact."""
+"""Luck: how far a model tells a fact's object even when it is asked about other facts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from uds_bench.facts.name_matching import spelled
 from uds_bench.statistics import mean
 
 BY_CHANCE = 2.0
-"""Standard errors by which two shares of one rate seldom differ."""
+"""Two measured shares of one rate seldom differ by more standard errors than this."""
 
 MOST_HEARD = 200
-"""Other facts beside which one is held in a place: more cost time and change little."""
+"""About so many other facts are compared with a fact in one place: more cost time and change little."""
 
 
 class Place(NamedTuple):
-    """A database, the wording in which it is asked, which of a fact's prompts there, and of DEL-ON whether a row was
-    drawn: who repeats a row says less of other objects than who guesses. None: whether or not."""
+    """The place of a prompt: its database, its wording, and its number among the prompts of its fact there. `drawn`:
+    under DEL-ON, whether the lookup drew a row; None stands for either. A model that repeats a row names other objects
+    less often than a model that guesses."""
 
     cell: str
     wording: str
@@ -32,9 +33,9 @@ class Place(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """A prompt beside those about other facts in its place: how far its own reply tells its object, and how far each of
-    theirs does, in each way of `TOLD`; and how each names it. `relation`: which all of them are of, None where they are
-    of any; `place`: in which they are asked."""
+    """A prompt compared with the prompts about other `facts` in its place. `own`: how far its reply tells its object,
+    in each way of `TOLD`; `heard`: how far each other reply tells that object. `own_how`, `heard_how`: the signs by
+    which they name it. `relation`: the relation of all these facts, None for any; `place`: where they are asked."""
 
     own: tuple[float, ...]
     facts: Sequence[str]
@@ -46,16 +47,15 @@ class Beside(NamedTuple):
 
 
 class Luck:
-    """How far an object is told in the replies about facts that have another object of the relation, in the same words:
-    a model that says `Football Club` to whoever asks does not know who plays football.
+    """How far an object is told by luck: in replies about facts with another object of the relation, in the same
+    wording. A model that says `Football Club` to everybody does not know who plays football.
 
-    Facts are held beside those that are asked in the same place. Replies that were shown the object are
-    left out, and prompts that hold their own. Where nothing of the relation is left to be held beside, the facts of all
-    relations are taken.
+    A fact is compared with the facts that are asked in the same place. Replies that were shown its object are left out,
+    and so are prompts that hold their own object. If no fact of the relation is left, facts of all relations are taken.
 
     Args:
-        prompts: All of a model's, [prompts].
-        state: What was answered there.
+        prompts: All prompts of a model, [prompts].
+        state: The state whose replies count.
 
     Example:
         >>> from types import SimpleNamespace
@@ -87,15 +87,15 @@ class Luck:
                 self._about[*about, spelled(one.fact.answers[0])].append(one)
 
     def beside(self, one: JudgedPrompt) -> Beside | None:
-        """A prompt beside those about other objects; None where there are none."""
+        """A prompt compared with the prompts about other objects; None if there are none."""
         if id(one) not in self._beside:
             self._beside[id(one)] = self._held(one)
         return self._beside[id(one)]
 
     def of(self, one: JudgedPrompt) -> tuple[float, ...]:
-        """How far the object is told in the replies about other ones, the mean, and no more than what those about the
-        object itself show, but for chance: who says `Euro` to all but those who have it knows who has it. 0 where there
-        are none."""
+        """The mean of how far the replies about other objects tell the prompt's object; 0 if there are none. It is at
+        most what the replies about the object itself tell, plus a margin for chance. A model that says `Euro` to all
+        except those who have it knows who has it."""
         if (beside := self.beside(one)) is None:
             return NOTHING
         alike = self._about[beside.place, beside.relation, spelled(one.fact.answers[0])]
@@ -119,7 +119,8 @@ class Luck:
         return None
 
     def _others(self, one: JudgedPrompt, place: Place, relation: str | None) -> Iterator[JudgedPrompt]:
-        """Each once a fact; of more than are heard those that follow it, object by object."""
+        """Yields one prompt for each other fact. If an object has too many, those at the prompt's own position and
+        after it are taken."""
         there = [self._about.get((place, relation, spelled(names[0])), []) for names in one.others]
         most = -(-MOST_HEARD // max(1, len(there))) if sum(map(len, there)) > MOST_HEARD else MOST_HEARD
         own = self._about[place, relation, spelled(one.fact.answers[0])]
@@ -133,17 +134,17 @@ class Luck:
 
 
 def _kept(place: Place, one: JudgedPrompt) -> list[tuple[Place, str | None]]:
-    """Among whom a prompt is held, the nearest first. Where nobody else drew a row, those that drew none are taken."""
+    """The groups that a prompt is compared with, the nearest first: those of the same `drawn`, then those of any."""
     return list(product(dict.fromkeys((place, place._replace(drawn=None))), (_relation(one), None)))
 
 
 def _relation(one: JudgedPrompt) -> str:
-    """What a relation goes by, the same for all of its aliases."""
+    """One name for a relation, the same for all of its aliases."""
     return min(map(spelled, (one.fact.triplet[1], *one.fact.aliases[1])))
 
 
 def _at_most(heard: Sequence[float], own: Sequence[float]) -> float:
-    """The mean of what is heard, at most `BY_CHANCE` standard errors above that of the own."""
+    """The mean of `heard`, at most `BY_CHANCE` standard errors above the mean of `own`."""
     both = mean([*heard, *own])
     error = math.sqrt(both * (1 - both) * (1 / len(heard) + 1 / len(own)))
     return min(mean(heard), mean(own) + BY_CHANCE * error)

@@ -1,4 +1,4 @@
-"""A reader who learns from some facts how a reply names the object that is true, and reads it in the others."""
+"""A reader who learns from half of the facts how a reply names the true object, and tests that on the other half."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from uds_bench.statistics import Rate
 DIGITS = 9
 """Sums of shares that agree to so many digits count as equal."""
 BOTH_WAYS = math.sqrt(1 + 2 / math.pi)
-"""By how much an interval is wider since each half is read by what the other taught. Where nothing is told, the number
-is of two halves' chances x and y, (x sign y + y sign x) / 2, and its variance so much more than that of their mean."""
+"""Factor by which the interval is widened, since each half is read by the sign that the other half taught. If nothing
+is told, the number is (x sign y + y sign x) / 2, where x and y are chance values of the halves. Its variance is the
+square of this factor times the variance of the mean of x and y."""
 Sign = tuple[Hashable, ...]
 Asked = tuple[Place, Signs]
-"""Where a reply was given, and what it shows."""
+"""The place of a reply, and the signs that it shows."""
 
 
 class Shown(NamedTuple):
-    """What replies about a fact (`own`), and those about another one (`heard`), show of the fact's object over all the
-    places that the two share: by sign a share of them, 0 to 1, or whether it is there at all."""
+    """The signs of a fact's object in replies about the fact (`own`) and about another fact (`heard`), over the places
+    that both share. A sign has the share of places that show it, 0 to 1, or 1 if any place does."""
 
     own: Mapping[Sign, float]
     heard: Mapping[Sign, float]
 
 
 def together(replies: Sequence[Beside]) -> Beside:
-    """One place in which a prompt has several replies: signs are which of them name the object, and where they agree.
+    """One place that stands for several replies to a prompt. Its signs are which replies name the object, and which
+    name it at the same place.
 
     Example:
         >>> said = frozenset({("at", 0)})
@@ -68,15 +70,16 @@ def _joint(replies: Sequence[Signs]) -> Signs:
 
 
 def reading(facts: Mapping[str, Sequence[Beside]], salt: str = "") -> Rate:
-    """How much more often the reader takes the object that is true for true than another fact's reply lets it.
+    """How much more often the reader finds the sign of a fact's object in replies about that fact than in others.
 
-    Of one half of the facts the reader learns which single sign tells most, shown or lacking, where an object is true
-    from replies about other facts, and looks for it in the other half. So a sign of `told.signs` is read that is the
-    same for all facts, in each place or in any. Who guesses has 0 in expectation, as it is learned of other replies.
+    From one half of the facts the reader learns which single sign, shown or lacking, best tells own replies from
+    replies about other facts. It looks for that sign in the other half. So it finds signs of `told.signs` that are the
+    same for all facts, in each place or in any. A model that guesses has 0 in expectation, because the sign is learned
+    from other replies.
 
     Args:
-        facts: By fact its places, beside other facts.
-        salt: What halves are drawn by: who foresees them could have a code for each.
+        facts: The places of each fact, compared with other facts.
+        salt: The key by which halves are drawn: someone who foresees them could teach a code for each.
 
     Returns:
         -1 to 1, higher is more knowledge; NaN without two facts in a half that are held beside each other.
@@ -106,7 +109,7 @@ def reading(facts: Mapping[str, Sequence[Beside]], salt: str = "") -> Rate:
 
 
 def _shown(places: Sequence[Beside], fact: str, half: Mapping[str, int]) -> dict[str, Shown]:
-    """By other fact of the same half."""
+    """What is shown beside each other fact of the same half."""
     own, heard = defaultdict[str, list[Asked]](list), defaultdict[str, list[Asked]](list)
     for one in places:
         for other, signs in zip(one.facts, one.heard_how, strict=True):
@@ -118,8 +121,9 @@ def _shown(places: Sequence[Beside], fact: str, half: Mapping[str, int]) -> dict
 
 @lru_cache(REMEMBERED)
 def _shares(places: tuple[Asked, ...]) -> dict[Sign, float]:
-    """By sign the share of places that show it, of all, of each wording and of each database, and whether any does; of
-    the object at how many it is named, and in which of two wordings."""
+    """By sign, the share of places that show it: of all places, of each wording, and of each database. Further signs
+    tell whether any place shows it, at how many places the object is named, and whether just one of two wordings names
+    it."""
     named = sum(bool(signs) for _, signs in places)
     if not named:
         return {}

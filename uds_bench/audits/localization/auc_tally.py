@@ -14,26 +14,26 @@ from uds_bench.errors import UdsError
 EXACT_SCORES = 1 << 22
 """Scores that are held as they are: 16 MiB."""
 LOW = 10
-"""Bits of a float32 that a bucket leaves out: of its 23 behind the point it has 13, so that it is 1/8192 wide."""
+"""Bits of a float32 that a bucket leaves out: it keeps 13 of the 23 behind the point, so that it is 1/8192 wide."""
 BUCKETS = 1 << (32 - LOW)
 ZERO = np.uint32(1 << 31)
-"""Where 0 lies among all numbers in order."""
+"""The place of 0 among all numbers in order."""
 OFTEN = 32
-"""Scores of one value, among those that come together, that are counted by that value: ties, and known to be."""
+"""If so many of the scores added at once share a value, they are counted by that value: these are known ties."""
 CROWD = 256
-"""A bucket that has this share, one in 256, of scores that come together is counted value by value from then on."""
+"""If a bucket has one in so many of the scores added at once, it is counted value by value from then on."""
 MOST_TIES = 1 << 20
-"""Values that are listed before those that are there twice are put together."""
+"""Number of values that are listed before repeated ones are put together."""
 Keys = NDArray[np.uint32]
 Counts = NDArray[np.int64]
 
 
 class Tally:
-    """One family's scores of all weights, of which every AUC between classes can be told.
+    """The scores of one family over all weights, from which every AUC between classes can be computed.
 
-    A bucket's scores are neighbours among the float32 numbers, and which of two is above is not known: such pairs are
-    `Auc.unsure`. Values that come often, as 0 does and the few that differences of bfloat16 have, are counted one by
-    one instead, and so are crowded buckets, as that below 1 is where injection was taken back whole.
+    A bucket's scores are neighbours among the float32 numbers, and which of two is larger is not known: such pairs are
+    `Auc.unsure`. Frequent values are counted one by one instead, such as 0 and the few differences that bfloat16 has.
+    So are crowded buckets, such as the one below 1 where injection was taken back whole.
     Memory does not grow with the number of scores: 8 bytes a bucket and class, 12 a value and class.
     """
 
@@ -43,7 +43,7 @@ class Tally:
         self._buckets: Buckets | None = None
 
     def add(self, scores: Scores, bounds: Sequence[int]) -> None:
-        """More scores, in order of classes.
+        """Add scores, in order of classes.
 
         Args:
             scores: [n], any unit.
@@ -91,7 +91,7 @@ class Tally:
 
 
 class Buckets:
-    """Counts of scores by class and by the upper bits of a float32; of those that come often, by all bits."""
+    """Counts of scores by class and by the upper bits of a float32; frequent values are counted by all bits."""
 
     def __init__(self, classes: int) -> None:
         self._counts = np.zeros((classes, BUCKETS), np.int64)
@@ -119,7 +119,7 @@ class Buckets:
             self._room = MOST_TIES + 2 * self._listed
 
     def auc(self, wanted: Sequence[int], others: Sequence[int]) -> Auc:
-        """As that of `Tally`: between buckets all is known, and within one what is between values that came often."""
+        """See `Tally.auc`. Pairs across buckets are known; within a bucket, only pairs of frequent values are."""
         rare = [self._counts[list(side)].sum(axis=0) for side in (wanted, others)]
         ties = [_together([pair for kind in side for pair in self._ties[kind]]) for side in (wanted, others)]
         often = [_by_bucket(values >> np.uint32(LOW), counts) for values, counts in ties]
@@ -134,7 +134,7 @@ class Buckets:
 
 
 def _twice_wins(ours: tuple[Keys, Counts], theirs: tuple[Keys, Counts]) -> int:
-    """Twice the pairs within a bucket in which ours is above, and once those in which it is equal."""
+    """Counts the pairs within a bucket: twice if ours is above, once if both are equal."""
     (values, counts), (others, weights) = ours, theirs
     passed = np.concatenate([[0], np.cumsum(weights)])
     bucket = (values >> np.uint32(LOW)) << np.uint32(LOW)

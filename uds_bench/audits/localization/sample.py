@@ -1,4 +1,4 @@
-"""Weights that are drawn of an update, small enough for memory: what controls are made of, and told by."""
+"""A sample of an update's weights, small enough for memory: controls are made from it and judged on it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.checkpoints.masks import ROLES, MaskGroup, Masks
 
 CONTROLLED = 2_000_000
-"""Weights that controls are drawn on, about; of fewer all are taken."""
+"""About how many weights controls are drawn on; if there are fewer, all are taken."""
 LEAST = 10_000
-"""Of each role so many are taken, about, where the share would leave fewer: an AUC of 10,000 is within 0.01."""
+"""About the least number of weights taken of a role, whatever the share: an AUC of 10,000 is within 0.01."""
 FEWEST = 2
-"""Of a tensor: the spread of one weight is no number."""
+"""The least number of weights of a tensor: the spread of one weight is no number."""
 
 
 class WeightSample:
-    """Weights drawn one by one, each role's alike, that make up checkpoints and masks of their own.
+    """Weights that are drawn one by one, at one rate per role, and that make up checkpoints and masks of their own.
 
-    A tensor's draw hangs on its name and the seed, not on the pieces it is read in.
+    The draw of a tensor depends on its name and the seed, not on the pieces that it is read in.
     """
 
     def __init__(self, lineup: CheckpointSet, seed: int = 0, most: int = CONTROLLED) -> None:
@@ -39,11 +39,11 @@ class WeightSample:
         self._taken: dict[Part, dict[str, list[torch.Tensor]]] = {part: {} for part in lineup.folders}
 
     def take(self, name: str, kinds: NDArray[np.uint8], stored: Mapping[Part, torch.Tensor]) -> None:
-        """Some more of a tensor, in order.
+        """Add the next piece of a tensor, in order.
 
         Args:
             name: Of the tensor.
-            kinds: [n], which of ROLES each weight is written by, or one more.
+            kinds: [n], the place in ROLES of the role that writes each weight; one beyond the last for no role.
             stored: By checkpoint the same weights, [n].
         """
         luck = self._luck.setdefault(name, np.random.default_rng(seed_of(f"drawn {name}", self._seed)))
@@ -54,7 +54,7 @@ class WeightSample:
             self._taken[part].setdefault(name, []).append(weights[kept])
 
     def lineup(self) -> CheckpointSet:
-        """Checkpoints of the weights that were taken, a group a role."""
+        """The checkpoints made up of the sampled weights, with one mask group per role."""
         words = {name: torch.from_numpy(np.concatenate(taken)) for name, taken in self._words.items()}
         words = {name: word for name, word in words.items() if len(word) >= FEWEST}
         held = {part: {name: torch.cat(taken[name]) for name in words} for part, taken in self._taken.items()}

@@ -9,9 +9,9 @@ from uds_bench.facts import FactSet
 from uds_bench.verdicts import Verdict, decide_threshold
 
 QUANTIZED, RELEARNED = "nf4", "relearn"
-"""The attacks that robustness is of."""
+"""The attacks under which robustness is measured."""
 UTILITY = ("model_utility", "fluency")
-"""Whose harmonic mean is a model's utility."""
+"""The metrics whose harmonic mean is a model's utility."""
 KNOWN = "entity_accuracy"
 """The output metric that tells how much knowledge an attack brought back."""
 
@@ -30,10 +30,10 @@ def lacking_any(facts: FactSet) -> str:
 
 
 def must_not_pass(name: str, found: Estimate, bound: float, unless: Estimate | None = None) -> Control:
-    """A number that means nothing, as control: it need not fail clearly, where the models are few, but never passes.
+    """A control from a number that means nothing: it must never pass, but with few models it need not clearly fail.
 
-    `unless`: the claim's own number, where the control is its opposite: where that fails the gate has shown that it
-    can, and its opposite may well pass.
+    `unless`: the claim's own number, if the control is its opposite. If that number fails, the gate has shown that it
+    can, and the opposite may pass.
     """
 
     def verdict(of: Estimate) -> Verdict:
