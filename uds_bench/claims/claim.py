@@ -24,7 +24,7 @@ from uds_bench.verdicts import Decision, Relation, Verdict
 class ControlSubject:
     """A subject whose verdict is known in advance: it is decided by the same rule as the candidate.
 
-    `or_open`: it holds too where its interval holds the bound, as that of a subject that lies near it by right.
+    `or_open`: the control also holds if its interval contains the bound, as for a subject that rightly lies near it.
     """
 
     name: str
@@ -77,8 +77,8 @@ class Claim:
         """Hold the score's interval against a bound: of the table of claims, or `at_least` / `at_most`.
 
         `cut`: a bound measured on the manifest's pools; it takes the place of the table's. `pools`: controls by the
-        rule of `pooled`. `preconditions`: controls that were decided by a rule of their own. `readable`: takes back
-        what an interval decides where the score cannot be read; `remark` is said with the decision.
+        rule of `pooled`. `preconditions`: controls that were decided by a rule of their own. `readable`: takes back a
+        decision where the score cannot be read; `remark`: is said with the decision.
         """
         if cut is not None and not pools:
             raise ConfigurationError(f"{self._node}: a cut is measured on pools: give them as well")
@@ -109,7 +109,7 @@ class Claim:
         remark: str = "",
         provenance: Any = None,
     ) -> Decision:
-        """As `threshold`, for a number that was made of several scores; None, with a `remark`, where one is lacking."""
+        """As `threshold`, for a number made from several scores; None, with a `remark`, if a score is missing."""
         plain = self._spec("threshold", at_least, at_most, statement)
         return self._threshold(plain, value, interval, None, None, controls, preconditions, provenance, remark)
 
@@ -122,9 +122,9 @@ class Claim:
         provenance: Any = None,
         reason: str = "",
     ) -> Decision:
-        """A number without a bound of its own: its golden decides, and where there is none nothing is decided.
+        """Decide a number that has no bound by its golden; without a golden nothing is decided.
 
-        `reason`: why there is no number, where there is none; a golden then differs from it.
+        `reason`: why there is no number, if there is none; the claim then differs from its golden.
         """
         spec = self._spec("golden")
         text = f"no number: {reason}"
@@ -162,10 +162,10 @@ class Claim:
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
     def pooled(self, pools: Sequence[ControlSubject], id: str | None = None, cut: float | None = None) -> list[Control]:
-        """Models that know and models that never knew as controls of a claim, this one or `id`.
+        """Models that know, and models that never knew, as controls of this claim or of `id`.
 
-        None may reach the nearest member of the other pool or come out wrong at the bound, and most of each side must
-        be decided rightly: a pool reaches from the clear to the borderline.
+        No model may cross the nearest member of the other pool, or come out wrong at the bound. Most of each side must
+        be decided rightly; the rest may stay open, since a pool reaches from the clear to the borderline.
         """
         return _pooled(self._rule(id, cut), pools)
 
@@ -229,11 +229,11 @@ class Claim:
         return self._settle(spec, decision, [*preconditions, *decided], provenance)
 
     def decided(self, decision: Decision, *, controls: Sequence[Control] = (), provenance: Any = None) -> Decision:
-        """A decision made by the audit itself, with its controls; for rules that join several scores."""
+        """Record a decision that the audit itself made, with its controls; for rules that join several scores."""
         return self._settle(self._spec("threshold", statement=decision.text), decision, controls, provenance)
 
     def not_applicable(self, reason: str) -> None:
-        """The manifest does not hold what this claim speaks of; shown, counted, never a pass."""
+        """Record that the manifest lacks what this claim speaks of: it is shown and counted, never a pass."""
         spec = self._spec("threshold", statement=reason)
         self._settle(spec, Decision(Verdict.NOT_APPLICABLE, None, None, reason), (), None)
 
@@ -250,7 +250,7 @@ class Claim:
         return _judge(self._rule(id, None), found.value, found.interval, None)
 
     def _rule(self, id: str | None, cut: float | None) -> ClaimSpec:
-        """A claim about this subject. What is waived of another one does not make this one hold."""
+        """The rule of a claim about this subject; what a waiver loosens for another claim does not count."""
         spec = self._in_force(self._spec("threshold", id=id), cut)
         if id in (None, self._name) or spec.loosened_from is None:
             return spec

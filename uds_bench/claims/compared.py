@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from uds_bench.scores import Address, Score
 
 ORDER = ("worse", "better", "other")
-"""Of changes of a verdict: what a reader must see goes first."""
+"""Kinds of change of a verdict, in the order in which they are shown: what a reader must see comes first."""
 
 
 def by_address(scores: Iterable[Score], place: Path) -> dict[Address, Score]:
@@ -66,7 +66,7 @@ def paired(a: Score, b: Score) -> dict[str, Any] | None:
 
 
 def read_verdicts(run: RunReport) -> dict[str, str]:
-    """Status by claim; the worst where tests of one name decided it more than once."""
+    """The status of each claim; the worst one if several tests decided it."""
     worst: dict[str, str] = {}
     for record in run.told:
         worst[record.name] = max(record.status, worst.get(record.name, record.status), key=_rank)

@@ -1,6 +1,6 @@
-"""What the default run comes to: each of its claims with bound, numbers and controls.
+"""The record of the default run: each of its claims with bound, numbers and controls.
 
-It is kept so that none goes missing or is decided by less than it was.
+It is kept so that no claim goes missing, or is decided by less than before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MEND = "restore it, or record it anew by --uds-record"
 
 
 def entry(record: ClaimRecord) -> dict[str, Any]:
-    """What is held of a claim. Names of controls and numbers, none of the words around them."""
+    """The recorded part of a claim: numbers and names of controls, without the words around them."""
     found = record.interval
     interval = None if found is None else [found.low, found.high, found.units]
     controls = [[control.name, control.must, control.verdict, control.observed] for control in record.controls]
@@ -75,7 +75,7 @@ def write_gate(folder: Path, of: Mapping[str, str], records: Iterable[ClaimRecor
 
 
 def departures(gate: Mapping[str, Any], of: Mapping[str, str], records: Iterable[ClaimRecord]) -> list[str]:
-    """Where a run of the default is not the recorded one, a line each; claims that were not asked for are no matter."""
+    """Where a default run differs from the recorded one, a line each; claims that were not asked for do not count."""
     told = [f"{what} differs from that of {FILE}: {MEND}" for what in of if of[what] != gate["of"].get(what)]
     for record in records:
         if record.outcome is None and not record.is_good:
@@ -105,7 +105,7 @@ def alike(a: Any, b: Any, tolerance: float) -> bool:
 
 
 def judge_the_judge() -> list[str]:
-    """Decisions that must go against a claim, put through the rules of a run: what does not, a line each."""
+    """Puts made-up decisions through the rules of a run: a line for each that does not come out as it must."""
     spec = ClaimSpec("gate.judge", "threshold", "A made-up number is held against its bound.", ">=", 0.7, "ours")
     declared = {"gate.judge[made]": "pass"}
     told = []

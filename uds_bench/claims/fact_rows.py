@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 FACT = ("id", "cluster", "kind", "label", "value", "reason")
 TOLD = ("question", "entity")
 PACKED = ("interval", "notes", "provenance")
-"""What a score holds beside its numbers, as JSON: alike in each of its rows, so that a column of it takes little."""
+"""What a score holds beside its numbers, as JSON. It is the same in each row of a score, so that a column takes
+little."""
 NAMES = ("score", *ADDRESS, *FACT, "detail", *TOLD, *PACKED)
 
 MOST_ROWS, MOST_BYTES = 10_000_000, 4 << 30
-"""Of a table that is read, bytes as they are unpacked: a small file may say the same a billion times."""
+"""Limits of a table that is read, in rows and unpacked bytes: a small file may say the same a billion times."""
 
 
 def write_run(report: RunReport, path: Path) -> str:
@@ -36,7 +37,7 @@ def write_run(report: RunReport, path: Path) -> str:
         path: Of the JSON.
 
     Returns:
-        What to say of it: "", or that all stands in the JSON, as pyarrow is missing.
+        A remark: "", or that everything stands in the JSON because pyarrow is missing.
     """
     values = report.to_json()
     if not is_installed("pyarrow"):
@@ -138,7 +139,7 @@ def require_table(named: Any, path: Path) -> Path:
 
 
 def _read_rows(place: Path, told: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a table, once their number and size are known to be what they may. Raises ValueError for others."""
+    """The rows of a table, after a check of their number, size and types. Raises ValueError if one is not allowed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

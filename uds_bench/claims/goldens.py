@@ -71,7 +71,7 @@ class Goldens:
 
 
 class GoldensFile(BaseModel):
-    """One file: of each entry what it holds is told by whoever reads it."""
+    """One file of goldens; whoever reads an entry checks what it holds."""
 
     schema_: Literal[1] = Field(alias="schema")
     entries: dict[str, dict[str, Any]]
@@ -100,7 +100,7 @@ def is_finite(value: Any) -> bool:
 
 
 def hides_a_verdict(value: float, claim: ClaimSpec) -> str | None:
-    """Why a recorded value must not stand, if so: a drift within the tolerance could turn the claim's verdict."""
+    """Why a value must not be recorded, or None: a drift within the tolerance could turn the claim's verdict."""
     margin = abs(value - claim.bound)
     if claim.kind == "threshold" and not margin / 2 > TOLERANCE:
         return (

@@ -1,4 +1,4 @@
-"""What an audit says in a run's report beside its claims and scores, as a model by which it is read back and drawn."""
+"""The part of a run's report that an audit adds to its claims and scores: a model to read it back and draw it by."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReportPart(ReportTable):
 
 
 def unhidden(kind: type[ReportTable], inside: bool = False) -> Iterator[str]:
-    """The fields about people of which a page to publish could not hide all.
+    """The fields about people that a page to publish could not hide completely.
 
     Args:
         kind: The model of a table, or of a whole part.

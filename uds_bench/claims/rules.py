@@ -1,4 +1,4 @@
-"""What turns a decision into a verdict: thresholds, controls, goldens, what is declared, and waivers of one run."""
+"""The rules that turn a decision into a verdict: thresholds, controls, goldens, declarations and waivers of one run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
 """A verdict, why it is undecided, what was known of it beforehand, and the text."""
 LEAST_TEXT = 120
-"""Characters of what was found that stand before the controls that missed."""
+"""The least number of characters of the finding that stand before the controls that missed."""
 NOT_MEANT = "not meant to pass"
 IS_PASSED = "is expected not to pass, and passes or was not judged: take it out"
-"""Of a claim that a method need not pass: what is expected is no excuse for whatever comes."""
+"""The complaint about a claim that a method need not pass, and that passed or was not judged. An expectation does not
+excuse everything."""
 
 
 @dataclass
@@ -29,9 +30,9 @@ class Rules:
     `claims`: the table of claims by id. `thresholds` are the bounds in force, keyed by claim id or claim[subject];
     `explicit` names those that the manifest or a waiver sets.
 
-    `specimens`: by claim[subject] the verdict that a shipped model must come to. `laboratory`: models are trained by
-    the run itself, so that identities gate, and controls that come out wrong; every other kind of claim is a result.
-    `excused`: by claim why what a method makes need not pass it.
+    `specimens`: by claim[subject] the verdict that a shipped model must come to. `laboratory`: whether claims only
+    report, as about models that the run trains itself. Then identities gate, and so do controls that come out wrong;
+    every other claim is a result. `excused`: by claim, why a method's models need not pass it.
     """
 
     claims: Mapping[str, ClaimSpec]
@@ -75,9 +76,9 @@ class Rules:
         controls: Sequence[Control],
         provenance: Mapping[str, Any] | None,
     ) -> ClaimRecord:
-        """The verdict: undecided where a control missed; then golden, what is declared, waiver.
+        """The record of a decision: a missed control makes it undecided; then golden, declaration and waiver apply.
 
-        A claim that has too few units to be decided has no missed control in one that has too few as well.
+        If a claim has too few units to be decided, a control that has too few as well does not count as missed.
         """
         name = f"{spec.id}[{subject}]" if subject else spec.id
         text = decision.text
@@ -141,7 +142,7 @@ class Rules:
         )
 
     def undecided(self, spec_id: str, subject: str | None, node: str, text: str, cause: Cause | None) -> ClaimRecord:
-        """A claim whose test raised, was skipped, or never spoke; `cause` None: it does not apply."""
+        """The record of a claim whose test raised, was skipped or never decided; `cause` None: it does not apply."""
         label = f"{spec_id} [{subject}]" if subject else spec_id
         verdict = Verdict.UNDECIDED if cause else Verdict.NOT_APPLICABLE
         return ClaimRecord(
@@ -161,7 +162,7 @@ class Rules:
         return {} if entry is None else {"verdict": entry.verdict, "reason": entry.reason}
 
     def _beside_known(self, spec: ClaimSpec, name: str, decision: Decision, text: str) -> Settled:
-        """The verdict beside what was known of it beforehand."""
+        """The verdict, compared with what was known of the claim beforehand."""
         verdict = decision.verdict
         if specimen := self.specimens.get(name):
             return _specimen(name, decision, text, specimen)
@@ -210,7 +211,7 @@ def _expected(decision: Decision, text: str, expected: Mapping[str, Any]) -> Set
 
 
 def _with_misses(text: str, missed: Sequence[Control], room: int) -> str:
-    """What was found and which controls missed, the first in any case: what was found is cut for them."""
+    """The finding with the controls that missed, at least the first one; the finding is cut to make room for them."""
     told = [missed[0].miss]
     for at, control in enumerate(missed[1:], 1):
         left = len(missed) - at

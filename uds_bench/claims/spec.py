@@ -42,12 +42,12 @@ class ClaimSpec:
 
     @property
     def read_by(self) -> str:
-        """The relation by which its bound is read; none where words say it."""
+        """The relation that its bound is shown with; "" if `needs` says it in words."""
         return "" if self.needs else self.relation
 
     @property
     def needs_control(self) -> bool:
-        """Whether it passes beside a control alone; a golden is held against what was recorded."""
+        """Whether it may pass only beside a control; a golden needs none, as it is compared with what was recorded."""
         return bool(self.must_fail) and self.kind != "golden"
 
 

@@ -1,4 +1,4 @@
-"""The claims of `pytest suites/`, from the sources of the suites: whatever pytest was told to collect."""
+"""The claims of `pytest suites/`, read from the sources of the suites, whatever pytest was told to collect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def suites() -> Path:
 
 @cache
 def gate_claims() -> tuple[SuiteClaim, ...]:
-    """Those about candidates and what these rest on; none of the laboratory.
+    """The claims about candidates and those that they rest on; none of the laboratory.
 
     Example:
         >>> SuiteClaim("depth.score", of_subject=True, of_attack=False) in gate_claims()
@@ -43,7 +43,7 @@ def gate_claims() -> tuple[SuiteClaim, ...]:
 
 
 def is_gate_claim(id: str) -> bool:
-    """Whether it is the id of one of those about a candidate.
+    """Whether `id` is a claim about a candidate.
 
     Example:
         >>> is_gate_claim("depth.withstands.nf4"), is_gate_claim("depth.order")

@@ -1,4 +1,4 @@
-"""Whether an attack that teaches could teach the model it was made on: who learns nothing withstands nothing."""
+"""Whether an attack that teaches could teach its model at all: a model that learns nothing withstands nothing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from uds_bench.claims.record import Control
 from uds_bench.scores import LEARNED, LEAST_LEARNED
 
 BESIDE = 2 / 3
-"""Of what the attack teaches a model that is known."""
+"""Least share of what the attack teaches a known model that the judged model must learn."""
 
 
 def is_taught(own: Any, known: Sequence[Any]) -> list[Control]:
-    """A control of one who would keep a model from learning: by its weights' sizes, by settings, by whatever else.
+    """A control against a model that was kept from learning: by the sizes of its weights, by settings, or otherwise.
 
     Args:
         own: A score of the model under the attack.

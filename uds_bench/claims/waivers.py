@@ -37,7 +37,7 @@ class WaiverFile(Table):
 class Waiver:
     """`claim` is the full name, with the subject if it has one; good through the day of `expires`.
 
-    `threshold`: how loose the claim's bound may be, and is where the manifest sets none; None `waives` any
+    `threshold`: the loosest bound that the manifest may set, and the bound if it sets none; None `waives` any
     miss. `where` is file and line.
     """
 
@@ -155,7 +155,7 @@ def loosened(
 def looser_thresholds(
     thresholds: Mapping[str, float], claims: Mapping[str, ClaimSpec], document: TomlDocument | None = None
 ) -> list[str]:
-    """Those that a waiver must allow, as they are looser than the default.
+    """The thresholds that are looser than the default, so that a waiver must allow them.
 
     Args:
         thresholds: As `loosened` has them, as the claims and the file.
@@ -209,7 +209,7 @@ def _require_waiver(
 
 
 def _count_claim_id(name: str, waivers: Waivers) -> None:
-    """No claim that is decided bears the bare id where the claim has subjects, so this is its only use."""
+    """Count a waiver of a bare claim id as used: with subjects no decided claim has that id."""
     if name == _claim_id(name):
         waivers.match(name)
 

@@ -69,7 +69,7 @@ def uds_claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
 
     rules, (name, subject) = uds_run.rules, claim_of(request.node)
     if is_of_laboratory(request.node) and not uds_run.is_embedded:
-        # What is found of a metric, a setting or an order of papers stops nobody's release.
+        # A finding about a metric, a setting or an order of papers stops nobody's release.
         is_order = name in rules.claims and rules.claims[name].kind == "ordering"
         rules = replace(rules, laboratory=is_order or is_about_nobody(request.node))
     current = Claim(name, subject, request.node.nodeid, rules)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from uds_bench.harness.run import Run
 
 CLAIM, SUBJECT, ATTACK = "uds_claim", "uds_subject", "uds_attack"
-"""Fixtures by which a test gets them."""
+"""The fixtures by which a test gets its claim, its judged model and its attack."""
 UNATTACKED = "none"
 """The attack of a test about attacks where the manifest names none."""
 LABORATORY = "laboratory"
@@ -59,7 +59,7 @@ def claim_of(item: pytest.Item) -> tuple[str, str | None]:
 
 
 def audit_of(marker: pytest.Mark | None) -> str | None:
-    """The audit of a claim's marker: the one whose claims begin alike, or the one that it names.
+    """The audit of a claim's marker: the one that it names, else the one whose claims begin alike.
 
     Raises ConfigurationError for one that does not exist.
     """
@@ -77,7 +77,7 @@ def audit_of(marker: pytest.Mark | None) -> str | None:
 
 
 def require_own(item: pytest.Item) -> None:
-    """Raises ConfigurationError for a claim that begins as those of an audit do, and is decided by another one."""
+    """Raises ConfigurationError for a claim that is named like those of one audit, and decided by another audit."""
     from uds_bench.audits import registry
 
     (name, _), decides = claim_of(item), _audit(item)
@@ -87,14 +87,14 @@ def require_own(item: pytest.Item) -> None:
 
 
 def select(run: Run, items: list[pytest.Item]) -> list[str]:
-    """Take out what the run is not about.
+    """Take out the tests that the run is not about.
 
-    Claims about attacks where the manifest names none. Of shipped models, claims of the laboratory. Of a user's models,
-    audits to which the manifest says nothing, and claims about metrics, methods or papers, unless they are asked for or
-    nothing else is selected.
+    These are claims about attacks, if the manifest names none. For shipped models they are claims of the laboratory.
+    For a user's models they are audits to which the manifest says nothing, and claims about metrics, methods or papers.
+    The latter stay if they are asked for, or nothing else is selected.
 
-    Returns the audits that were taken out, by name. Raises UsageError where nothing is left of shipped models, and
-    where the manifest names nothing that any of several audits judges.
+    Returns the names of the audits that were taken out. Raises UsageError if no claim about shipped models is left, or
+    if the manifest names nothing that any of several audits judges.
     """
     for item in filter(decides_claim, items):
         require_own(item)
@@ -123,8 +123,8 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
 
 
 def left_out(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    """The claims of the suites that the manifest asks for and the run does not, however that came about: by a name, an
-    option, a file that is not there, or a plugin. None of shipped models, whose claims are recorded."""
+    """The claims that the manifest asks for and the run leaves out, whatever the cause: a name, an option, a missing
+    file, or a plugin. Shipped models have none, as their claims are recorded."""
     if run.is_embedded:
         return []
     from uds_bench.audits import registry
@@ -141,12 +141,12 @@ def left_out(run: Run, items: Sequence[pytest.Item]) -> list[str]:
         names = dict.fromkeys(one.claim.replace(f"{{{ATTACK}}}", attack) for attack in attacks)
         subjects = run.judged(audit) if one.of_subject else [None]
         found += [(name, who) for who in subjects for name in names if (name, who) not in asked]
-    # What speaks of a candidate first.
+    # Claims about a candidate come first.
     return [f"{claim} [{who}]" if who else claim for claim, who in sorted(found, key=lambda one: one[1] is None)]
 
 
 def _or_all(chosen: Iterable[pytest.Item], items: list[pytest.Item]) -> list[pytest.Item]:
-    """Those that were chosen, or all where no claim is among them: they were named by themselves."""
+    """The chosen tests, or all if no claim is among the chosen: then the user named these tests by themselves."""
     kept = list(chosen)
     return kept if any(map(decides_claim, kept)) else items
 

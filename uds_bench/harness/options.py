@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Profile = Literal["quick", "zoo", "full"]
 RECORDED: Profile = "quick"
-"""The profile that goldens are of: what is judged over models depends on which models they are."""
+"""The profile that goldens are recorded with: what is judged over models depends on which models they are."""
 
 OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("manifest", "FILE", "manifest of the checkpoints to judge (default: the shipped models)"),
@@ -100,7 +100,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def find_goldens(named: Path) -> Path:
-    """`named`, or the project's own where the run's root has none: beside the package, or in it once installed."""
+    """The folder of goldens: `named` if it is there, else the project's, beside the package or in it once installed."""
     package = Path(__file__).parents[1]
     return next(
         (folder for folder in (named, package / "goldens", package.parent / "goldens") if folder.is_dir()), named
@@ -123,7 +123,7 @@ def _path(config: pytest.Config, name: str) -> Path | None:
 
 
 def _store(config: pytest.Config) -> StorePlace:
-    """A folder that is named is looked into now; a bucket, and the default store, when it is first used."""
+    """The store of the run. A named folder is checked now; a bucket or the default store is checked when first used."""
     from uds_bench.storage import is_url, require_store, scores_place
 
     named = _value(config, "store")

@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[RUN] = run
     except UdsError as error:
         raise pytest.UsageError(*error.causes) from None
-    # The process above others collects nothing itself: whether there are claims it only hears in the end.
+    # A process with workers collects nothing itself: it only hears in the end whether there are claims.
     if run.settings.manifest is not None or config.getoption("numprocesses", None):
         found = run_session_of(config).found
         if tried is not None:
@@ -83,15 +83,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def keep_alive(config: pytest.Config) -> None:
-    """Libraries and scores live as long as the process: it is not looked through, again and again, for what of
-    them can be freed, which took a fifth of a run. The process of a run within a test goes on, and is left alone."""
+    """Keep the garbage collector from looking through libraries and scores, which live as long as the process: that
+    took a fifth of a run. A run within a test is left alone, as its process goes on."""
     if RUNNING[:1] == [config]:
         gc.freeze()
 
 
 def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
-    """A manifest to judge by, and what is seen of a method: that of the models which it makes. Where another one is
-    named these are judged before it, by a run of their own."""
+    """The manifest of the run, and what is seen of a method. If none is named, it is the manifest that judges the
+    method's models; else a run of their own judges these first."""
     from uds_bench.trials.method import UserMethod
 
     method = UserMethod.find(settings.method)  # a slip is told before the libraries are loaded
@@ -102,7 +102,7 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
 
     config.option.uds_method = None  # workers have the options of the process above them
     tell = partial(print, file=sys.__stderr__)
-    # Where suites are named by their audits these alone try it.
+    # If the command line names the suites of some audits, these audits alone try the method.
     named = {Path(word.partition("::")[0]).stem.removeprefix("test_") for word in config.args}
     audits = [name for name in beds() if name in named] if named.issubset(beds()) else []
     if settings.manifest is not None:
@@ -118,7 +118,8 @@ def _tried(config: pytest.Config, settings: Settings) -> tuple[Path, RunResult]:
 
 
 def run_session_of(config: pytest.Config) -> RunSession:
-    """What keeps the claims of a run, registered with the first of them: a run without one imports next to nothing."""
+    """The plugin that keeps the claims of a run. The first claim registers it: a run without one imports next to
+    nothing."""
     if RUN_SESSION not in config.stash:
         from uds_bench.harness.screen import Screen
         from uds_bench.harness.session import RunSession
@@ -163,7 +164,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips what needs a GPU, or a package, where there is none."""
+    """Skips a test that needs a GPU, or a package, that is not there."""
     for what in (what for marker in item.iter_markers("needs") for what in marker.args):
         if what == "gpu" and item.config.stash[RUN].device != "cuda":
             item.stash[LACKS] = "needs a CUDA device"

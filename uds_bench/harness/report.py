@@ -60,7 +60,7 @@ def run_report(run: Run, found: RunResult) -> RunReport:
 def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     parts = {}
     for name, kind in registry.parts().items():
-        # Where other processes decided, nothing is open here, and what they stored is read.
+        # If other processes decided the claims, no audit is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
         if not (name in decided(found) and is_there):
             continue
@@ -107,7 +107,7 @@ def notes(run: Run, found: RunResult) -> list[str]:
 
 
 def _settings(attack: str) -> dict[str, Any]:
-    """What an attack has by itself; nothing of one that another package calls so."""
+    """The default settings of a built-in attack; none for an attack of another package."""
     from uds_bench.attacks.registry import ATTACKS  # which imports torch
 
     return ATTACKS[attack]().settings if attack in ATTACKS else {}
@@ -119,7 +119,7 @@ def decided(found: RunResult) -> set[str | None]:
 
 
 def publish(run: Run, found: RunResult) -> None:
-    """Raises UdsError or OSError where something cannot be written."""
+    """Record goldens, and write the report and the page, as asked. Raises UdsError or OSError if writing fails."""
     settings = run.settings
     if settings.record is not None:
         from uds_bench.harness.recording import record

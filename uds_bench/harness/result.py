@@ -22,10 +22,10 @@ class RunResult:
 
     `problems` make the run red whatever the claims say. `of_method`: claims over the seeds of a method that is tried
     beside a manifest, about no candidate. `remarks` only tell. `loads`: how often each checkpoint was loaded, over all
-    processes. `deselected`: claims that were collected and then left out on request. `left_out`: those that the
-    manifest asks for and the run does not, in whatever way. `is_whole`: whether there are none of either, and no
-    single tests are named. `unasked`: audits to which the manifest says nothing. `of_gate`: how many claims of the
-    default were judged, and how many it has. `written`: by what it is, what the run left behind.
+    processes. `deselected`: claims that were collected and then left out on request. `left_out`: claims that the
+    manifest asks for and the run leaves out, whatever the cause. `is_whole`: whether nothing was deselected or left
+    out, and no single tests are named. `unasked`: audits to which the manifest says nothing. `of_gate`: how many claims
+    of the default run were judged, and how many it has. `written`: the files that the run left behind, by kind.
     """
 
     started: float = field(default_factory=time.time)
@@ -62,6 +62,6 @@ class RunResult:
         return adds_up and held and not self.problems and is_good(self.records.values())
 
     def check_sum(self) -> None:
-        """A sum that does not add up is a problem of its own."""
+        """Add a problem if the claims by status do not add up to the claims planned."""
         if sum(self.counts.values()) != len(self.planned):
             self.problems.append(f"{len(self.planned)} claims were planned and {len(self.records)} accounted for")

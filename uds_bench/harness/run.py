@@ -59,15 +59,14 @@ class Run:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether what is judged is known to the last number: the shipped models, and not to record them."""
+        """Whether every number is known beforehand: the shipped models are judged, and not recorded."""
         from uds_bench.zoo.specimens import are_shipped
 
         return self.is_gate and are_shipped() and self.settings.record is None
 
     @property
     def instead(self) -> str:
-        """The models that are judged in the place of the shipped ones or of a manifest's, in words; "" where it is
-        those."""
+        """In words, the models that are judged in the place of the shipped ones or of a manifest's; "" if none are."""
         if hasattr(self.config.option, "uds_excused"):
             return f"what {self.settings.method} makes"
         from uds_bench.zoo.specimens import are_shipped, home
@@ -107,7 +106,7 @@ class Run:
         return manifest_of(self.settings.manifest, self.settings.profile)
 
     def judged(self, audit: str | None) -> list[str] | list[None]:
-        """The models that claims of an audit speak of; where there are none, its claims say so once."""
+        """The models that claims of an audit speak of; [None] if there are none, so that its claims say so once."""
         from uds_bench.audits import registry
 
         kind = None if audit is None else registry.audits()[audit].section()
@@ -121,7 +120,7 @@ class Run:
         return [] if kind is None else self.manifest.of(kind).attacked()
 
     def silent_to(self, audit: str | None) -> str:
-        """That the manifest says nothing to an audit, and what it would have to say; "" where it says something."""
+        """A line that the manifest says nothing to an audit, and what the audit needs; "" if it says something."""
         from uds_bench.audits import registry
 
         kind = None if audit is None else registry.audits()[audit].section()
@@ -181,8 +180,8 @@ class Run:
     def ready(self, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
         """See `Session`.
 
-        The first call trains all that the selected tests speak of: a core that the last models of one audit leave idle
-        works on the next one's.
+        The first call trains the models of all selected tests: a core that one audit leaves idle works on the next
+        one's models.
         """
         from uds_bench.errors import UdsError
         from uds_bench.progress import hush
@@ -197,7 +196,7 @@ class Run:
             return resolve_zoo(specs, names, default_cache(), console, self.settings.draw)
 
     def _work(self, name: str) -> Iterable[Work]:
-        """What an audit will score; nothing where it cannot be opened, which its claims say."""
+        """The scores that an audit plans; none if it cannot be opened: its claims say so."""
         from uds_bench.errors import UdsError
 
         try:
@@ -265,8 +264,8 @@ class Run:
     def prepare(self, items: Sequence[pytest.Item]) -> None:
         """Plan what the selected tests need and look at their checkpoints, before any model is loaded.
 
-        Raises ConfigurationError for a manifest that lacks what the tests need, and, with every cause of every audit,
-        where it names a reference that cannot fit, or no judged model that can be used.
+        Raises ConfigurationError for a manifest that lacks what the tests need. It raises one with every cause of every
+        audit if a reference does not fit, or no judged model can be used.
         """
         from uds_bench.audits import registry
         from uds_bench.audits.preflight import preflight
@@ -305,7 +304,7 @@ class Run:
                 self.rules = replace(self.rules, claims={**self.rules.claims, **audit.claims_of(self)})
                 self._ahead |= {f"{name} {checkpoint}": specs[checkpoint] for checkpoint in needed}
                 self.crew.foresee(partial(self._work, name))
-        # Of a judged model that cannot be used its claims say so; where none can, there is nothing to decide.
+        # The claims about a judged model that cannot be used say so; if none can be used, there is nothing to decide.
         if causes or (judged and judged <= self.refused.keys()):
             raise ConfigurationError(*dict.fromkeys([*causes, *self.refused.values()]))
 

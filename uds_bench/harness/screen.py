@@ -59,8 +59,8 @@ class Screen:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, None, None]:
-        """Around pytest's own: of claims it prints the tracebacks of crashes alone, as all else stands in our section,
-        and of warnings those that are ours or of the user's tests."""
+        """Wraps pytest's own summary. Of claims, it then prints only the tracebacks of crashes: all else stands in our
+        section. Of warnings, it prints those that are ours or of the user's tests."""
         for refusal in self.run_session.refusals:
             terminalreporter.write_line(f"ERROR: {refusal}", red=True)
         if not self._judges:
@@ -116,18 +116,18 @@ class Screen:
 Status = Verdict | Flag
 
 NAMED = {Flag.WAIVED: "waived", Flag.DECLARED: "missed as declared"}
-"""Flags in spite of which a release goes on: the claims are named."""
+"""Flags that stop no release; the claims that bear them are named."""
 COUNTED: dict[Status, tuple[str, str]] = {
     Flag.RESULT: ("is a result", "are results"),
     Verdict.NOT_APPLICABLE: ("does not apply", "do not apply"),
 }
 MOST_NAMES = 3
-"""So many names are said."""
+"""The most names that a sentence lists."""
 
 
 def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> str:
-    """About 200 characters at most. `instead`: models that take the place of the shipped ones, in words. `exit_code`:
-    of the whole run, with the tests in it that decide no claim."""
+    """The run in one sentence of about 200 characters at most. `instead`: the models that take the place of the shipped
+    ones, in words. `exit_code`: of the whole run, with the tests in it that decide no claim."""
     who = f"uds_bench: {instead}: " if instead else "uds_bench: "
     records = found.told
     if found.is_green and exit_code == 0:
@@ -157,7 +157,7 @@ def _release(found: RunResult) -> str:
         return "do not release"
     good = [name for name, records in of.items() if is_good(records)]
     stopped = [name for name in of if name not in good]
-    # Of what was excused nothing was shown.
+    # A claim that was excused shows nothing of its candidate.
     passed = [name for name in good if not any(record.flag in NAMED for record in of[name])]
     held = f"; what was asked holds for {_some(passed)}" if passed else ""
     return "do not release" + (f" {_some(stopped)}" if stopped else "") + held
@@ -173,7 +173,7 @@ def _causes(records: Iterable[ClaimRecord]) -> str:
 
 
 def _embedded(records: Sequence[ClaimRecord]) -> list[str]:
-    """What the shipped specimens came to, or, where models are trained by the run, what all claims did."""
+    """What the shipped specimens came to; if the run trains its models, what all claims came to."""
     cleared, caught = (len(_of(records, flag)) for flag in (Flag.CLEARED, Flag.CAUGHT))
     told = [f"clears all {cleared} that it must clear"] if cleared else []
     told += [f"catches all {caught} that it must catch"] if caught else []
@@ -184,7 +184,7 @@ def _embedded(records: Sequence[ClaimRecord]) -> list[str]:
 
 
 def _user(records: Sequence[ClaimRecord]) -> list[str]:
-    # Of whom something was excused not all holds.
+    # Not everything holds for a candidate with an excused claim.
     excused = {record.subject for record in records if record.flag in NAMED}
     subjects = dict.fromkeys(record.subject for record in _of(records, Verdict.PASS) if record.subject)
     whole = [name for name in subjects if name not in excused]

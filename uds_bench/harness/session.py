@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 JUNIT = ("name", "subject", "audit", "status", "verdict", "cause", "observed", "message")
-"""What a JUnit file has of a claim, as properties of its test, beside its interval and what it needs."""
+"""The parts of a claim that a JUnit file has as properties of its test, beside its interval and what it needs."""
 
 
 class RunSession:
-    """Lives in every process; the one without workers above it adds up and reports."""
+    """Lives in every process of a run; the process that is no worker adds up and reports."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self.config = config
@@ -46,8 +46,8 @@ class RunSession:
         self.collected: set[str] = set()
 
     def pytest_sessionstart(self) -> None:
-        """Puts what a method was seen to do before any test into pytest's JUnit file, where there is one: a failed test
-        for what makes the run red, a property for the rest."""
+        """Puts what a method was seen to do into pytest's JUnit file, if there is one. What makes the run red becomes a
+        failed test, and the rest becomes properties."""
         if (junit := self.config.stash.get(xml_key, None)) is None:
             return
         for remark in self.found.remarks:
@@ -63,7 +63,7 @@ class RunSession:
         return hasattr(self.config, "workerinput")
 
     def collect(self, items: list[pytest.Item]) -> Generator[None, None, None]:
-        """Around pytest's own selection: what is planned, and whether it can be run."""
+        """Wraps pytest's own selection: plans the claims that are left, and checks that they can be run."""
         try:
             self.found.unasked = select(self.run, items)
         except UdsError as error:
@@ -227,13 +227,13 @@ class RunSession:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _hold_to_gate(self) -> None:
-        """Of the shipped models nothing is decided by less than was recorded, and no claim goes missing untold."""
+        """Holds a run of the shipped models to the recorded one: departures are problems, missing claims told."""
         run = self.run
         if not run.is_pinned:
             return
         from uds_bench.claims.default_run import departures, judge_the_judge, read_gate
 
-        # Whoever decides a claim of the table: a copy of the suites is held to it as they are.
+        # It does not matter which test decides a claim of the table: a copy of the suites is held to the record too.
         ours = [record for record in self.found.records.values() if record.id in run.rules.claims]
         if not ours:
             return
@@ -260,7 +260,7 @@ class RunSession:
         }
 
     def unmatched(self) -> list[str]:
-        """What the manifest and the waivers say, in the audits at hand, of no claim: each is an error."""
+        """The entries of manifest and waivers that match no claim of the audits at hand: each is an error."""
         audits = {name.partition(".")[0] for name in self.collected}
         ours = {spec.audit for spec in self.run.rules.claims.values()}
         rules, document = self.run.rules, self.run.manifest.document

@@ -20,7 +20,7 @@ PLACE = "GITHUB_STEP_SUMMARY"
 
 
 def append_step_summary(found: RunResult, is_embedded: bool, exit_code: int, instead: str = "") -> None:
-    """Where there is such a page. Raises OSError where it cannot be written."""
+    """Append the summary to the page of the job, if there is one. Raises OSError if it cannot be written."""
     if place := os.environ.get(PLACE):
         with Path(place).open("a", encoding="utf-8") as file:
             file.write(step_summary(found, is_embedded, exit_code, instead))
