@@ -22,14 +22,14 @@ PATIENCE = 180.0
 HASTE = 10.0
 """The same before a run, and where a lease is renewed."""
 PAUSE = 0.5
-"""Seconds between two tries of what the package does not try again itself."""
+"""Seconds between two tries, where the package does not try again itself."""
 PROBE = "leases/writable"
-"""What is put where it is to be known whether anything can be, and whether its conditions are heeded."""
+"""The object that is put to test whether the bucket can be written and heeds conditions."""
 STALE = {"e_tag": '"0"', "version": "0"}
 """A version that no object has."""
 SCHEMES = {"s3": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS"}
 SCHEMES |= dict.fromkeys(("az", "abfs", "abfss"), "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY")
-"""How URLs begin, and what of the environment is a key to each."""
+"""How URLs begin, each with the environment variables that hold its key."""
 T = TypeVar("T")
 
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -180,8 +180,8 @@ class Bucket:
         return _open(self.url, HASTE)
 
     def _ask(self, what: str, ask: Callable[[], T], hasty: bool = False) -> T | None:
-        """What the server answers; None where it has no such object. Once it has been waited for in vain, it is not
-        asked again for as long: a run without its store ends soon, and what it has stored is kept."""
+        """What the server answers; None if it has no such object. After a wait in vain, the server is not asked again
+        for as long. So a run without its store ends soon, and what it has stored is kept."""
         from obstore.exceptions import BaseError
 
         if self._lost is not None and time.monotonic() < self._lost_until:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uds_bench.scoring.bucket import Bucket
 
 EXPIRES = 120.0
-"""Seconds after which a lease that was not renewed is another's to take."""
+"""Seconds after which another process may take a lease that was not renewed."""
 RENEWED = 20.0
 """Seconds between two renewals."""
 LOOKED = 5.0
@@ -37,10 +37,11 @@ class _Seen:
 
 
 class BucketLeases:
-    """Objects that are put only where none is, or in the place of a known version: of two processes one succeeds.
+    """Leases are objects that are put only where none is, or in the place of a known version: of two processes one
+    succeeds.
 
-    Who waits measures by its own stopwatch how long a lease stays as it is; no clock is compared with another's. A
-    holder that slept for longer may find its lease taken: two compute the same, and the first that stores it counts.
+    A process that waits measures by its own stopwatch how long a lease stays unchanged; it compares no clocks. A holder
+    that slept for longer may find its lease taken: two compute the same, and the first that stores it counts.
     """
 
     def __init__(self, bucket: Bucket) -> None:
@@ -76,7 +77,7 @@ class BucketLeases:
 
 
 class _Lease:
-    """A lease of this process. `version`: of the object that it is put in the place of."""
+    """A lease of this process. `version`: the version of the object that it replaces."""
 
     def __init__(self, bucket: Bucket, name: str, version: Any) -> None:
         self._bucket, self._name, self._version = bucket, name, version
@@ -84,9 +85,9 @@ class _Lease:
         self._count = 0
 
     def put(self, hasty: bool = False) -> bool:
-        """Take or renew it; False where it is another's."""
+        """Take or renew the lease; False if it is another's."""
         self._count += 1
-        # The time is for who reads it; nothing goes by it.
+        # The time is for readers; nothing depends on it.
         told = {**self._holder, "renewed": self._count, "at": time.strftime("%FT%TZ", time.gmtime())}
         version = self._bucket.swap(self._name, canonical(told), self._version, hasty)
         if version is not None:
@@ -95,7 +96,7 @@ class _Lease:
 
     @contextmanager
     def renewed(self) -> Iterator[None]:
-        """It is renewed while the block lasts, and free after it."""
+        """Renew the lease while the block lasts, and free it afterwards."""
         over = threading.Event()
         thread = threading.Thread(target=self._renew, args=(over,), daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""What scores that are still to be computed take: measured on a part of what is asked, told for all of it."""
+"""The cost of scores that are still to be computed: measured on a part of what is asked, and told for all of it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 
 SECONDS = 10.0
-"""From which on no larger part is tried."""
+"""Seconds of measuring after which no larger part is tried."""
 LONG = 60.0
-"""Seconds of a part from which on no second one is tried; what a process does once, a few seconds, counts little."""
+"""If a part takes so many seconds, no second is tried: the few seconds that a process takes once count little then."""
 GROWS = 4
 """How many times as large as the last part the next one is."""
 REFERENCE, CHECKPOINT = "a reference", "a checkpoint"
@@ -37,11 +37,11 @@ Group = Sequence[ScoreRequest]
 
 @dataclass(frozen=True)
 class StageCost:
-    """What one checkpoint of a kind takes to score, loading included; `count` of them are left.
+    """The cost of scoring one checkpoint of a kind, loading included; `count` of them are left.
 
-    `tokens`: that go through all blocks, padding among them; one that is trained on counts `TRAINED` times. `passes`:
-    the same, over the tokens of all facts to be forgotten; None where no facts are. `weights`: bytes on disk, of the
-    largest.
+    `tokens`: those that go through all blocks, padding among them; a token that is trained on counts `TRAINED` times.
+    `passes`: `tokens` over the tokens of all facts to be forgotten; None if no facts are asked about. `weights`: bytes
+    on disk of the largest checkpoint.
     """
 
     what: str
@@ -54,9 +54,9 @@ class StageCost:
 
 @dataclass(frozen=True)
 class PlannedCost:
-    """What all of it takes in one process of this machine. `memory`: the most bytes that were held, as far as was
-    tried; `disk`: bytes that are stored. `tried` of `units`, as facts, were scored, which took `measured` seconds;
-    `failed`: what could not be scored of these, and why. `measures`: what is scored, by name."""
+    """The cost of all missing scores in one process of this machine. `memory`: the most bytes held while trying;
+    `disk`: bytes to be stored. `tried` of `units`, such as facts, were scored, which took `measured` seconds; `failed`:
+    what could not be scored of these, and why. `measures`: the names of what is scored."""
 
     stages: tuple[StageCost, ...]
     memory: int
@@ -75,7 +75,7 @@ class PlannedCost:
 
 @dataclass
 class _Trial:
-    """What a part took: seconds, tokens and steps of decoding by kind, and bytes stored. `passes`: tokens of a pass."""
+    """The cost of a part: seconds, tokens and decoding steps by kind; bytes stored. `passes`: tokens of one pass."""
 
     units: int
     seconds: dict[str, float] = field(default_factory=dict)
@@ -87,11 +87,11 @@ class _Trial:
 
 
 def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: float = SECONDS) -> PlannedCost | None:
-    """What the missing among some scores take; None where none is missing.
+    """The cost of the scores that are missing among `requests`; None if none is missing.
 
-    One checkpoint of each kind, the one of which most is missing, is scored on a growing part of what is asked, in a
-    store of its own. Two parts tell what grows with it; where the first is long, what a token takes tells. Decoding
-    grows with its batches.
+    Of each kind, the checkpoint with most missing scores is scored on a growing part of what is asked, in a store of
+    its own. Two parts tell what grows with the part. If the first takes long, the cost of a token tells it instead. The
+    cost of decoding grows with its batches.
 
     Args:
         runner: What will score them; it is left as it is.
@@ -144,7 +144,7 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
 
 
 def _seconds(kind: str, first: _Trial, last: _Trial, units: int, decoding: DecodingCost) -> float:
-    """What so many units take: what any number takes, what each takes, and their decoding."""
+    """Seconds for so many units: a fixed part, a part for each unit, and their decoding."""
     spent = [min(one.seconds[kind], decoding.of(one.steps[kind])) for one in (first, last)]
     plain = [one.seconds[kind] - own for one, own in zip((first, last), spent, strict=True)]
     steps, now, more = last.steps[kind], decoding.of(last.steps[kind]), last.units - first.units
@@ -192,7 +192,7 @@ def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: s
 
 
 class Passed:
-    """What went through all blocks of any model: `tokens`, and `steps` of one token more by how many rows took them."""
+    """Counts what goes through all blocks of a model: `tokens`, and `steps` of one token by their number of rows."""
 
     def __init__(self, layers: int) -> None:
         self._layers, self._seen, self._single = layers, 0, Counter[int]()
@@ -211,13 +211,13 @@ class Passed:
 
     @property
     def steps(self) -> dict[int, float]:
-        """How often so many rows took one."""
+        """By number of rows, how many steps they took."""
         return {rows: count / self._layers for rows, count in self._single.items()}
 
 
 @contextmanager
 def counted(blocks: set[type], layers: int) -> Iterator[Passed]:
-    """What goes through blocks of these types while it is open."""
+    """Counts what goes through blocks of these types inside the block."""
     passed = Passed(layers)
 
     def count(module: torch.nn.Module, _given: Any, output: Any) -> None:

@@ -1,5 +1,5 @@
-"""What a model's tokens take: read in passes, or decoded one a step for all rows of a batch, where time grows with
-batches and replies more than with facts."""
+"""Seconds for a model's tokens: read in passes, or decoded one per step for all rows of a batch. The time of decoding
+grows with batches and replies more than with facts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from uds_bench.inference.generation import BATCH
 from uds_bench.inference.preallocated import preallocated_cache
 
 LENGTH, STEPS = 32, 3
-"""Tokens that stand before the steps that are timed, and how many steps are."""
+"""Tokens before the timed steps, and the number of timed steps."""
 ROWS = 8
-"""Of so many tokens each in a pass that is timed."""
+"""Rows of `LENGTH` tokens each in the timed pass."""
 
 
 @dataclass
 class DecodingCost:
-    """Seconds of a step of one model, which is loaded by `load` where any are asked for; each number of rows is timed
-    once."""
+    """Seconds of a decoding step of one model, timed once for each number of rows. `load` loads the model when first
+    needed."""
 
     load: Callable[[], Checkpoint]
     _known: dict[int, float] = field(default_factory=dict)

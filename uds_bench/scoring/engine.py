@@ -20,14 +20,14 @@ WAIT = 0.5
 PATIENCE = 30.0
 """Seconds for which they are waited for before a line says so."""
 RETRIES = 3
-"""How often a task is begun anew whose process was lost. What is wrong with its input is told, and tried once."""
+"""How often a task is begun anew after its process was lost. A task with wrong input is told, and tried once."""
 FLOAT32 = 4
 """Bytes of a weight, as it is on a CPU."""
 HELD, TRAINED = 6, 3
-"""Models in float32 that a process takes that scores on a CPU; so many more where one is trained: gradients, AdamW's
+"""Memory of a process that scores on a CPU, in models in float32. Training one takes `TRAINED` more: gradients, AdamW's
 moments. 350 million weights held 8.9 GB, and 14.5 in relearning (`benchmarks/text_to_card.py`)."""
 HOST = 4
-"""Of the full model's size on disk, what it takes of main memory where models are on a GPU (not measured)."""
+"""Main memory of a process whose models are on a GPU, as a multiple of the full model's size on disk (not measured)."""
 BASE = 2 << 30
 """Bytes that it takes beside: Python, torch, facts."""
 
@@ -38,16 +38,16 @@ class Scorer(Protocol):
     loads: Counter[str]
 
     def compute_group(self, group: Sequence[Any]) -> bool:
-        """Score what needs the same loaded checkpoint; False, and nothing is done, where another process does so."""
+        """Score a group that needs one loaded checkpoint; False, and nothing is done, if another process scores it."""
 
     def lease_of(self, group: Sequence[Any]) -> str:
-        """Where it is seen that another process does so."""
+        """The place of the lease by which another process holds a group."""
 
     def failed(self) -> Mapping[str, UdsError]:
         """Why checkpoints could not be scored, by name."""
 
     def take(self, outcome: ProcessReport) -> None:
-        """What another process did in this one's place."""
+        """Take over what another process did in this one's place."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,17 @@ class Engine(Protocol):
     def run(
         self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
     ) -> Iterator[tuple[Groups, ProcessReport]]:
-        """Give each task's groups to a scorer that `make` gives there; what became of groups, as they are done.
+        """Give each task's groups to a scorer that `make` makes there. Yields groups with their report, as they are
+        done.
 
-        `wait`: what others are scoring is waited for. A task whose process was lost is begun anew `RETRIES` times; then
-        its groups have failed. An error is told, and nothing is begun anew for it.
+        `wait`: whether groups that others are scoring are waited for. A task whose process was lost is begun anew
+        `RETRIES` times; then its groups have failed. An error is told, and its task is not begun anew.
         """
 
 
 def needs(largest: CheckpointSpec | None, trains: bool, device: str) -> Needs:
-    """What a task takes that scores models like `largest`. Cores are as many as OMP_NUM_THREADS, else one."""
+    """The needs of a task that scores models like `largest`. It takes as many cores as OMP_NUM_THREADS says, else
+    one."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
     models = 0
     if largest is not None:
@@ -92,7 +94,7 @@ def needs(largest: CheckpointSpec | None, trains: bool, device: str) -> Needs:
 
 
 def models_memory(spec: CheckpointSpec, trains: bool) -> int:
-    """What the models take of a CPU's memory that a process holds which scores some of this size, by their weights.
+    """The CPU memory of the models that a process holds while it scores models of this size, told by their weights.
 
     Args:
         spec: Of a folder, or of a hub id, which is downloaded.
@@ -146,13 +148,13 @@ def weights_size(spec: CheckpointSpec) -> int:
 
 
 def failure(groups: Groups, why: object = "") -> ProcessReport:
-    """That groups could not be scored: why, or as their process was killed again and again."""
+    """A report that groups could not be scored: `why`, or because their process was lost again and again."""
     said = one_line(why) if why else f"its process was lost {1 + RETRIES} times: see its memory and log"
     return ProcessReport({group[0].place: UdsError(f"{group[0].place}: {said}") for group in groups}, Counter())
 
 
 def run_task(scorer: Scorer, groups: Groups, wait: bool) -> ProcessReport:
-    """Score groups in this process. Those that another one is scoring are left to it, unless they are waited for."""
+    """Score groups in this process. Groups that another one is scoring are left to it, unless `wait` is set."""
     before = Counter(scorer.loads)
     if wait:
         complete(scorer, groups)
@@ -163,9 +165,9 @@ def run_task(scorer: Scorer, groups: Groups, wait: bool) -> ProcessReport:
 
 
 def complete(scorer: Scorer, groups: Groups, advance: Callable[[int], None] = lambda count: None) -> None:
-    """Score every group; what another process is scoring is waited for at the end, and scored here if it did not.
+    """Score every group. Groups of another process are waited for at the end, and scored here if it did not score them.
 
-    Whoever may open a lease's file can hold it for ever: a wait for nothing else is told, once.
+    Whoever may open a lease's file can hold it for ever: when nothing else is left to do, the wait is told once.
     """
     since, is_told = time.monotonic(), False
     while groups:
@@ -184,7 +186,7 @@ def complete(scorer: Scorer, groups: Groups, advance: Callable[[int], None] = la
 
 
 def limit_threads(threads: int) -> None:
-    """This process computes on so many cores from here on."""
+    """Limit this process to so many cores from here on."""
     import torch
     from threadpoolctl import threadpool_limits
 

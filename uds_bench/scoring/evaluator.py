@@ -38,8 +38,8 @@ class Evaluator(Protocol):
         return ()
 
     def part(self, share: float, /) -> Self | None:
-        """The same that asks a share of its units, above 0 to 1, of each sort of them, so that what all of it costs can
-        be told; None where it is measured whole or not at all."""
+        """The same evaluator on a share of its units, above 0 to 1, with some of each sort, to tell what all of it
+        costs. None if it is measured whole or not at all."""
         return None
 
     def evaluate(self, subject: Any, /) -> Measured:

@@ -29,7 +29,7 @@ class Folder:
         """See `Shelf`."""
         path = self._path(name)
         try:
-            # What is no plain file is not whole, and made anew as what was cut short.
+            # What is no plain file counts as cut short, and is made anew.
             return Found(read_regular(path, MOST_STORED) or b"")
         except FileNotFoundError:
             return None
@@ -57,13 +57,14 @@ class Folder:
     def lease(self, key: str) -> Iterator[bool]:
         """See `Shelf`.
 
-        The system frees what a killed process held. On a network folder it holds between machines where the mount
-        passes `flock` on; elsewhere two of them may compute the same, and either writes it whole.
+        The system frees the lease of a killed process. On a network folder a lease holds between machines if the mount
+        passes `flock` on. Elsewhere two machines may compute the same, and each writes it whole.
         """
         with self._writing():
             path = self._path(f"leases/{key}.lock")
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Whoever may read a file may lock it: none but those who may score, who may write to its folder.
+            # Whoever may read a file may lock it. So only those may read it who may write to its folder, and thus
+            # score.
             shared = path.parent.stat().st_mode
             lock = FileLock(path, mode=0o600 | 0o060 * bool(shared & 0o020) | 0o006 * bool(shared & 0o002))
             with suppress(Timeout):

@@ -212,6 +212,7 @@ class MetricRunner(ScoreRunner):
         return [FactValue(f.id, f.value, f.reason, dict(f.detail), f.label) for f in score.per_fact]
 
     def _same_as(self, name: str) -> str:
-        """A reference under another name is the same weights: it is not loaded twice."""
+        """The reference with the same spec as a checkpoint, else its own name: the same weights are not loaded
+        twice."""
         spec = self.spec(name)
         return next((one for one in REFERENCES if one in self.specs and self.specs[one] == spec), name)

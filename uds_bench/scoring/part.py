@@ -50,7 +50,7 @@ def least(facts: FactSet) -> float:
 
 
 def part(facts: FactSet, share: float) -> FactSet:
-    """Of each split a share of its facts, two and two clusters at the least; as few clusters as that takes."""
+    """A share of each split's facts: at least two facts and two clusters, from as few clusters as that takes."""
     kept: set[str] = set()
     for split in EVERY_SPLIT:
         own, wanted = facts.split(split), max(2, math.ceil(share * len(facts.split(split))))

@@ -43,15 +43,15 @@ from uds_bench.storage import content_key
 BATCH_SIZE = 16
 DEVICES = ("cpu", "cuda")
 STORE = ""
-"""What has failed, in the place of a checkpoint, where the store takes nothing more."""
+"""The name under which the store itself has failed, in the place of a checkpoint: it takes nothing more."""
 TOLD = ("rendered", "template", "patching", "patching_reason", "asking", "replies", "drawn")
 """Notes of an evaluation that are provenance."""
 
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """One score wanted: names as the manifest has them. `metric`: of a runner that gives one score a checkpoint it is
-    empty; `variant` None means the metric's default."""
+    """One wanted score, by the names that the manifest has. `metric`: empty for a runner that gives one score per
+    checkpoint; `variant`: None means the metric's default."""
 
     checkpoint: str
     metric: str = ""
@@ -107,7 +107,7 @@ class ScoreRunner:
             self._raise_if(request)
             self.store.require_room(request)
             self._crew.score(self.work([request, *plan]))
-            # Where another checkpoint of its content was scored in its place, and failed, it fails by its own name.
+            # If another checkpoint of the same content was scored in its place and failed, it fails by its own name.
             self._crew.score(self.work([request]))
             found = self.stored(request)
         if found is None:
@@ -216,7 +216,7 @@ class ScoreRunner:
 
     @property
     def least(self) -> float:
-        """The smallest share of them whose cost is worth measuring."""
+        """The smallest share of the units whose cost is worth measuring."""
         return min(1.0, FEW / self.size)
 
     def on_part(self, share: float, store: Store) -> ScoreRunner:
@@ -232,7 +232,7 @@ class ScoreRunner:
 
     @property
     def _kind(self) -> type[ScoreRunner]:
-        """Of the runners that ask something else in this one's place."""
+        """The class of the runners that ask something else in this one's place."""
         return type(self)
 
     def _asking(self, evaluator: Any, store: Store) -> ScoreRunner:
@@ -256,15 +256,15 @@ class ScoreRunner:
             self._failures.add(what, error)
 
     def group_key(self, request: ScoreRequest) -> str:
-        """What names a checkpoint under an attack by content, and what this runner measures."""
+        """The key of a checkpoint under an attack, by content, and of what this runner measures."""
         attack = NONE if request.attack == NONE else self._attack_key(request.attack)
         measured = "" if self.evaluator is None else self.evaluator.measure.name
         return content_key([self.digest(request.checkpoint), attack, measured])
 
     def compute_group(self, group: Sequence[ScoreRequest]) -> bool:
-        """Load what the requests of one checkpoint and attack are about, and store every score that can be computed.
+        """Load one checkpoint, attacked if the requests say so, and store every score of theirs that can be computed.
 
-        False, and nothing is done, where another process, or machine, is at it.
+        Returns False, and does nothing, if another process or machine is scoring it.
         """
         place = group[0].place
         try:
@@ -307,7 +307,7 @@ class ScoreRunner:
 
     @property
     def _like(self) -> Any:
-        """What gives another process its like."""
+        """What makes the same runner in another process."""
         given = (self.specs, self.evaluator, self.store, self.device, self.attacks)
         return partial(type(self), *given, taught=self._taught)
 
@@ -333,7 +333,7 @@ class ScoreRunner:
         return self._whole(request.checkpoint)
 
     def _whole(self, name: str) -> Checkpoint:
-        """A checkpoint in memory, whose adapter acts where it has one."""
+        """A checkpoint in memory; if it has an adapter, that is known to act."""
         found = load(self.spec(name), self.device)
         if found.spec.adapter is not None:
             from uds_bench.checkpoints.adapter_effect import require_adapter  # PEFT takes seconds to import
@@ -397,7 +397,7 @@ class ScoreRunner:
         return self._codes[modules]
 
     def _raise_if(self, request: ScoreRequest) -> None:
-        """Raise what was met before: by the request itself, or by loading what it is about."""
+        """Raise an error that was met before: by the store, by loading the checkpoint, or by the request itself."""
         self._failures.raise_if(STORE)
         self._failures.raise_if(request.place)
         self._failures.raise_if(str(request))

@@ -16,7 +16,7 @@ MOST_STORED = 256 << 20
 
 @dataclass(frozen=True)
 class Found:
-    """A file as it was read. `version` names this content of it, where it may be put anew in its place."""
+    """A file as it was read. `version`: names this content, so that only this content is replaced."""
 
     content: bytes
     version: Any = None
@@ -25,7 +25,7 @@ class Found:
 class Shelf(Protocol):
     """Files by name, with `/` between folders. Every method raises UdsError where the place cannot be read or written.
 
-    `folder`: of this machine; what may be computed again lies there, and of a folder of scores all.
+    `folder`: a folder of this machine that holds what may be computed again; for a folder of scores it holds all.
     """
 
     folder: Path
@@ -37,7 +37,7 @@ class Shelf(Protocol):
         """Put a file where none is; False, and nothing is done, where one is."""
 
     def replace(self, name: str, content: bytes, found: Found) -> bool:
-        """Put a file in the place of what was found; False where it is another one by now."""
+        """Put a file in the place of the one that was found; False if that has changed since."""
 
     def names(self, under: str) -> Iterator[str]:
         """Files below a folder."""
@@ -46,7 +46,7 @@ class Shelf(Protocol):
         """Whether this process alone scores what `key` names while the block lasts; False where another one does."""
 
     def lease_at(self, key: str) -> str:
-        """Where the lease of a key lies, for who waits for it."""
+        """The place of the lease of a key, for a process that waits for it."""
 
     def require(self, option: str) -> None:
         """Raises ConfigurationError, naming the option, where the place cannot be read, or holds nothing and takes

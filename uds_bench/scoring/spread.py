@@ -1,4 +1,5 @@
-"""Scoring in several processes: what is wanted first, and beside it, and beside what is read of it, the rest."""
+"""Scoring in several processes: they score what is wanted first, and the rest beside it and while its scores are
+read."""
 
 from __future__ import annotations
 
@@ -40,9 +41,9 @@ LOST = (
 
 @dataclass(frozen=True)
 class Work:
-    """What a scorer is to score. `make` gives another process its like; `first`: groups that all others are held
-    against; `largest`: the checkpoint that takes most memory, None where processes cannot be reckoned with; `trains`:
-    whether one is trained."""
+    """What a scorer is to score. `make`: makes the same scorer in another process. `first`: the groups that all others
+    are compared with. `largest`: the checkpoint that takes most memory, None if only one process may score. `trains`:
+    whether a model is trained."""
 
     scorer: Scorer
     make: Callable[[], Scorer]
@@ -53,10 +54,10 @@ class Work:
 
 
 class Spread:
-    """Works in the order in which they are wanted, in this process and in `count` - 1 others.
+    """Scores works in the order in which they are wanted, in this process and in `count` - 1 others.
 
-    This process goes on as soon as what it wants is scored. The others score what is left meanwhile, and this one does
-    its share when it wants more; `close` ends that. A process that is killed is replaced, and its task begun anew.
+    This process goes on as soon as the work that it wants is scored. Meanwhile the others score what is left, and this
+    one helps when it wants more; `close` ends that. A process that is killed is replaced, and its task is begun anew.
     """
 
     def __init__(self, works: Sequence[Work], count: int) -> None:
@@ -66,17 +67,17 @@ class Spread:
         self._held: list[tuple[int, Groups]] = []
         self._open = ExitStack()
         threads = max(1, cores() // count)
-        # As an argument they would keep this process until the other one has imported all that they name.
+        # Passed as an argument, they would hold up this process until the other one has imported all that they name.
         makes = Path(self._open.enter_context(TemporaryDirectory())) / "makes"
         makes.write_bytes(pickle.dumps([work.make for work in works]))
         self._open.enter_context(_limited(threads))
-        # Each is a pool of its own, so that who was killed is known by its task, and the others go on.
+        # Each process is a pool of its own: so a killed one is known by its task, and the others go on.
         self._new = partial(ProcessPoolExecutor, 1, get_context("spawn"), _start, (threads, makes))
         self._processes = SimpleQueue[ProcessPoolExecutor]()
         for _ in range(self._count):
             self._processes.put(self._new())
         self._pool = ThreadPoolExecutor(self._count)
-        # What others wait for comes first.
+        # Work that other work waits for comes first.
         for at in sorted(range(len(works)), key=lambda at: at not in self._waiting):
             self._submit(at, [works[at].first] if at in self._waiting else [[group] for group in works[at].groups])
 
@@ -86,13 +87,13 @@ class Spread:
         return sum(len(groups) for _, groups in self._tasks.values()) + sum(map(len, self._waiting.values()))
 
     def holds(self, scorer: Scorer) -> bool:
-        """Whether something is left of what a scorer is to score."""
+        """Whether a scorer's work is not done yet."""
         return any(self._works[at].scorer is scorer for at, _ in [*self._tasks.values(), *self._held])
 
     def until(self, scorer: Scorer, advance: Callable[[int], None]) -> None:
-        """Score with the others until nothing is left of what a scorer is to score."""
+        """Score together with the others until a scorer's work is done."""
         while any(self._works[at].scorer is scorer for at, _ in self._tasks.values()):
-            # What is wanted, else what comes last; the others begin at the other end.
+            # This process takes what is wanted, else what comes last; the others begin at the other end.
             last = [*self._tasks][::-1]
             last.sort(key=lambda task: self._scorer(task) is not scorer)
             own = next((task for task in last if task.cancel()), None)
@@ -109,7 +110,7 @@ class Spread:
             complete(scorer, left, advance)
 
     def close(self) -> None:
-        """Begin nothing more, and take what was done."""
+        """Start no more tasks, and take the reports of those that are done."""
         for task in self._tasks:
             task.cancel()
         for _ in range(self._count):
@@ -129,7 +130,7 @@ class Spread:
         }
 
     def _elsewhere(self, at: int, groups: Groups, wait: bool) -> ProcessReport:
-        """In a thread: what one of the processes, or one in its place, made of groups."""
+        """Runs in a thread: a process, or the one that replaces it, scores groups and reports."""
         process = self._processes.get()
         try:
             for _ in range(1 + RETRIES):
@@ -151,7 +152,7 @@ class Spread:
 
 @contextmanager
 def _limited(threads: int) -> Iterator[None]:
-    """This process computes on so many cores meanwhile."""
+    """Limit this process to so many cores inside the block."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -171,7 +172,7 @@ _scorers: dict[int, Scorer] = {}
 def _start(threads: int, makes: Path) -> None:
     global _makes
     end_with_parent()
-    # Of libraries that are loaded later: scipy has threads of its own, which wait for each other without rest.
+    # This is for libraries that are loaded later: scipy's own threads would wait for each other without rest.
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     hush_process()
     limit_threads(threads)

@@ -30,7 +30,7 @@ from uds_bench.storage import (
 )
 
 TRIES = 5
-"""How often something is put in the place of an altered cell that others replace meanwhile."""
+"""How often a score is put in the place of an altered cell that others replace meanwhile."""
 DAY = 24 * 60 * 60
 ANEW = "it is ignored and made anew"
 
@@ -63,7 +63,8 @@ class ScoreKey:
 
 
 class Store:
-    """Scores in a folder or a bucket. `folder`: of this machine; `cache` in it is worth keeping between candidates."""
+    """Scores in a folder or a bucket. `folder`: a folder of this machine, whose `cache` is worth keeping between
+    candidates."""
 
     def __init__(self, place: StorePlace) -> None:
         self.shelf = shelf_at(place)
@@ -79,7 +80,8 @@ class Store:
         return self.shelf.lease(key)
 
     def require_room(self, wanted: object) -> None:
-        """Raises ConfigurationError where what is wanted and not here could not be written either."""
+        """Raises ConfigurationError if the store cannot be written, so that a wanted score that it lacks could not be
+        kept."""
         try:
             self.shelf.require_writable("--uds-store, or --store")
         except ConfigurationError as error:
@@ -102,7 +104,8 @@ class Store:
             return None
 
     def write(self, cell: ScoreKey, score: Score) -> Score:
-        """Keep a score, whole or not at all, with a checksum; gives the one that is kept: another's that came first."""
+        """Keep a score, whole or not at all, with a checksum. Returns the score that is kept, which may be another's
+        that was first."""
         name, content = _name(cell.key), sealed(canonical(score.to_json()))
         if len(content) > MOST_STORED:
             raise UdsError(
@@ -119,7 +122,7 @@ class Store:
         raise UdsError(f"{self.shelf}/{name} was altered again and again while it was written: run again")
 
     def made(self, name: str, make: Callable[[], bytes]) -> bytes:
-        """What is kept under a name, else made and kept; where nothing can be put, it is made each time."""
+        """The content kept under a name, else made and kept; if nothing can be put, it is made each time."""
         found = self.shelf.get(name)
         if found is not None:
             if (payload := unsealed(found.content)) is not None:
@@ -139,7 +142,8 @@ def _name(key: str) -> str:
 
 
 def _score(key: str, content: bytes) -> Score:
-    """The score of a cell, of what was found in its place. Raises ValueError where it is not one."""
+    """The score of a cell, read from the content found in its place. Raises ValueError if that is no score of the
+    cell."""
     if (payload := unsealed(content)) is None:
         raise ValueError("is cut short or altered")
     try:
@@ -180,8 +184,8 @@ class Failures:
 
 
 def _clear_old(own: Path) -> None:
-    """Failures of runs that ended long before this one's: nobody will ask for them. By the clock of their folder, as
-    that of this machine may be another."""
+    """Delete the failures of runs that ended long ago: nobody will ask for them. Their age goes by the clock of their
+    folder, as this machine's may differ."""
     now = own.stat().st_mtime
     for run in own.parent.glob("*"):
         if run.stat().st_mtime < now - DAY:

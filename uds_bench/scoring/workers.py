@@ -20,9 +20,9 @@ SCORING = "scoring checkpoints and attacks"
 
 
 class WorkerPool:
-    """The processes of a run. What will be wanted later is scored in them beside what is wanted first, and beside what
-    that is read for, so that none waits for another, and all start once; where there is no other process, nothing is
-    scored before it is wanted. With an engine they are elsewhere."""
+    """The processes of a run. While they score what is wanted first, and while its scores are read, they also score
+    what will be wanted later. So none waits for another, and all start only once. Without other processes, nothing is
+    scored before it is wanted. With an engine, the processes are elsewhere."""
 
     def __init__(
         self, device: str = "cpu", open_console: OpenConsole | None = None, engine: Engine | None = None
@@ -33,7 +33,7 @@ class WorkerPool:
         self._spread: Spread | None = None
 
     def foresee(self, work: Callable[[], Iterable[Work]]) -> None:
-        """Have it scored with whatever is scored first."""
+        """Have `work` scored together with whatever is scored first."""
         self._foreseen.append(work)
 
     def watch(self, text: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -59,13 +59,13 @@ class WorkerPool:
             complete(work.scorer, work.groups, advance)
 
     def close(self) -> None:
-        """Score nothing more of what was foreseen. Runners have been told what was done."""
+        """Stop scoring what was foreseen; the runners are told what was done."""
         spread, self._spread = self._spread, None
         if spread is not None:
             spread.close()
 
     def _begin(self, work: Work) -> Spread | None:
-        """What is wanted, and what is foreseen, in several processes; None where it is done in this one."""
+        """Start the wanted and the foreseen work in several processes; None if this process does it alone."""
         works = [work]
         if self.device == "cpu":
             later = [one for foreseen in self._foreseen for one in foreseen() if one.scorer is not work.scorer]
@@ -87,7 +87,7 @@ class WorkerPool:
             self.close()
 
     def _send(self, work: Work, engine: Engine) -> None:
-        """To the engine; what others are scoring is looked at again when all else is done."""
+        """Send the work to the engine. Groups that others are scoring are tried again when all else is done."""
         takes = needs(work.largest, work.trains, self.device)
         with self.watch(SCORING, len(work.groups)) as advance:
 
