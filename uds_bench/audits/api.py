@@ -57,7 +57,7 @@ class Session(Protocol):
         """An audit, opened."""
 
     def ready(self, specs: Mapping[str, CheckpointSpec], names: Iterable[str]) -> dict[str, CheckpointSpec]:
-        """Checkpoints, of which the embedded ones among `names` are checked, or trained where they are not shipped."""
+        """The checkpoints; embedded ones among `names` are checked, or trained if they are not shipped."""
 
     def store(self, specs: Mapping[str, CheckpointSpec]) -> Store:
         """Where scores of these checkpoints are kept."""
@@ -67,11 +67,11 @@ class AuditRun:
     """Base of an audit of one run, which its claims read."""
 
     def planned(self) -> Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]:
-        """What most claims ask for, by what scores it: it is scored beside what other audits plan."""
+        """The scores that most claims ask for, with their runner: they are scored beside those of other audits."""
         return ()
 
     def runners(self) -> Sequence[ScoreRunner]:
-        """Everything that scores for it."""
+        """All runners that score for the audit."""
         return [runner for runner, _ in self.planned()]
 
     def scores(self) -> Sequence[Score]:
@@ -79,7 +79,7 @@ class AuditRun:
         return [plain(score) for runner in self.runners() for score in runner.requested.values()]
 
     def wordings(self) -> Mapping[str, Mapping[str, str]]:
-        """By id of what its scores are of, the `question` and the `entity` that is looked for; for readers alone."""
+        """By id of what is scored, its `question` and the `entity` that is looked for; for readers alone."""
         return {}
 
     def report(self) -> ReportPart | None:
@@ -108,7 +108,7 @@ def plain(score: Score, shown: Mapping[str, Mapping[str, Any]] | None = None) ->
 
 
 def prepared(session: Session, name: str, kind: type[S]) -> tuple[S, list[str], dict[str, CheckpointSpec], Store]:
-    """What an audit of models of its own starts from.
+    """What an audit that has models of its own starts from.
 
     Args:
         session: The run.
@@ -226,9 +226,9 @@ class Audit:
         return found
 
     def bed(self) -> tuple[Bed, str] | None:
-        """What unlearning methods are tried on, with the manifest that judges what they make: its last table is theirs.
+        """What unlearning methods are tried on, and the manifest that judges their models, in its last table.
 
-        None of an audit that tries none.
+        None for an audit that tries no methods.
         """
         zoo = self.zoo()
         if zoo is None or zoo.bed is None:

@@ -51,7 +51,7 @@ def check_audit(audit: Audit, sample: Sample | None = None) -> None:
 
 
 def _found(check: Callable[[], Iterator[str]]) -> Iterator[str]:
-    """What a check finds; that it cannot be made is a reason as well, and hides no other."""
+    """The problems that a check finds; a check that raises is a problem as well, and hides no other."""
     try:
         yield from check()
     except (Exception, SystemExit) as error:
@@ -107,7 +107,7 @@ def _modules(audit: Audit) -> Iterator[str]:
 
 
 def _chapters(audit: Audit) -> Iterator[str]:
-    """What it shows speaks of its claims; a part of the report is refused, or drawn with no text become markup."""
+    """Chapters show the audit's own claims; they draw what its model accepts, and let no text become markup."""
     prefixes = {spec.audit for spec in audit.claims()}
     known = {spec.id for spec in audit.claims()}
     for chapter in audit.chapters():
@@ -126,7 +126,7 @@ def _chapters(audit: Audit) -> Iterator[str]:
 
 
 def _odd_parts(kind: type[ReportPart] | None) -> Iterator[ReportPart]:
-    """What its model takes of odd values, a key at a time."""
+    """The parts that its model accepts with one odd value, a key at a time."""
     if kind is None:
         return
     for name, odd in product(kind.model_fields, (*ODD, ATTACK, [ATTACK], {ATTACK: ATTACK})):
@@ -135,7 +135,7 @@ def _odd_parts(kind: type[ReportPart] | None) -> Iterator[ReportPart]:
 
 
 def _part(audit: Audit) -> Iterator[str]:
-    """What it says in a run's report has a model, which refuses what it does not name."""
+    """The audit's part of a run's report has a model, which refuses keys that it does not name."""
     kind: Any = audit.part()
     if kind is None:
         return
@@ -149,7 +149,7 @@ def _part(audit: Audit) -> Iterator[str]:
 
 
 def _silence(audit: Audit) -> Iterator[str]:
-    """What the section says of an odd model is an error in a line, and no crash."""
+    """An odd value in the section is accepted, or is an error, and no crash."""
     kind = audit.section()
     if kind is None:
         return

@@ -35,7 +35,7 @@ ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(1)>"""
 HOSTILE = (ATTACK, "\u202eonp", "\x1b[2Jnpo", "npo\n::error::npo", "../npo", "")
 """Names that no model may have."""
 WRONG: tuple[Any, ...] = (1, "x", True, [[1]], {"x": [1]})
-"""Values of which no key takes all."""
+"""Values of several types: no key may take all of them."""
 ODD: tuple[Any, ...] = (None, 1, "x", [], {}, [[]], [None, 3, "x"], {"x": 1}, math.inf)
 """What may stand in a report where something else is meant."""
 MOST_ROWS = 2
@@ -46,7 +46,7 @@ ALL = ("-m", "laboratory or not laboratory")
 
 
 class SampleRuns:
-    """An audit with its sample, and the two runs of it: of every claim, then of those of a release, from the store."""
+    """An audit with its sample and two runs: one of every claim, then one of a release's claims from the store."""
 
     def __init__(self, audit: Audit, sample: Sample) -> None:
         self.audit, self.sample = audit, sample
@@ -91,7 +91,7 @@ class SampleRuns:
         return self.written | {self.kind.NAME: change(self.written[self.kind.NAME])}
 
     def said(self, manifest: Mapping[str, Any]) -> str:
-        """What is said of a manifest that lies where the sample's does; "" where it is accepted."""
+        """The error about a manifest that lies where the sample's does; "" if it is accepted."""
         place = self.sample.manifest.with_name("refused.toml")
         place.write_text("".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in manifest.items()))
         try:
@@ -127,7 +127,7 @@ def _refused(tried: SampleRuns) -> Iterator[str]:
 
 
 def _hostile(tried: SampleRuns) -> Iterator[str]:
-    """No model has a name that could be taken for anything else, and what the data hold stays text wherever shown."""
+    """No model may have a hostile name, and what the data hold stays text wherever it is shown."""
     for name in tried.section.judged():
         for hostile in HOSTILE:
             told = tried.said(tried.with_keys(partial(_replaced, old=name, new=hostile)))
@@ -185,7 +185,7 @@ def _hostile_part(kind: type[ReportPart], values: Any) -> ReportPart:
 
 
 def _planned(tried: SampleRuns) -> Iterator[str]:
-    """Each claim of the table is decided of each judged model, or of nobody; what its tests ask for is planned."""
+    """Each claim of the table is decided for each judged model, or for none; its tests ask for what is planned."""
     specs, decided = {spec.id for spec in tried.audit.claims()}, dict[str, set[str | None]]()
     for record in tried.first.report.claims:
         decided.setdefault(record.id, set()).add(record.subject)
@@ -211,7 +211,7 @@ def _planned(tried: SampleRuns) -> Iterator[str]:
 
 
 def _kept(tried: SampleRuns) -> Iterator[str]:
-    """What was scored is read again: no model is loaded, and everything comes to the same."""
+    """The second run reads stored scores: it loads no model, and everything comes to the same."""
     first, again = tried.first.report, tried.again.report
     if again.loads:
         yield f"{', '.join(again.loads)} are loaded though they were scored"
@@ -239,7 +239,7 @@ def _shows(tried: SampleRuns) -> Iterator[str]:
 
 
 def _missed(tried: SampleRuns) -> Iterator[str]:
-    """Each claim has the controls that its table names, and one that comes out wrong leaves it undecided for that."""
+    """Each claim has the controls that its table names; a control that comes out wrong leaves it undecided for that."""
     specs, records = {spec.id: spec for spec in tried.audit.claims()}, tried.first.report.claims
     for record in records:
         spec = specs.get(record.id)
@@ -258,7 +258,7 @@ def _missed(tried: SampleRuns) -> Iterator[str]:
 
 
 def _wrong(tried: SampleRuns) -> Iterator[str]:
-    """Controls that other models stand for miss, in every claim that is held to them in the same way."""
+    """A control that another model stands for comes out wrong in every claim that uses it in the same way."""
     held, missed = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], set[str]](set)
     for record in tried.first.report.claims:
         for control in record.controls:
@@ -274,7 +274,8 @@ def _wrong(tried: SampleRuns) -> Iterator[str]:
 
 
 def _measured(tried: SampleRuns) -> Iterator[str]:
-    """What is measured is read of a model: other weights do not come to the same in all; what counts has shares."""
+    """Scores depend on the model: other weights do not come to the same in all; scores that count choices are
+    shares."""
     store, found = Store(tried.sample.kept), dict[tuple[str, ...], dict[str, set[str]]]()
     for score in tried.first.report.scores:
         whole = store.find(str(score.provenance.get("cell")))
@@ -295,7 +296,7 @@ def _measured(tried: SampleRuns) -> Iterator[str]:
 
 
 def _published(tried: SampleRuns) -> Iterator[str]:
-    """What a page to publish shows of it names nobody and repeats nothing."""
+    """A page to publish names nobody and repeats no text of the data."""
     report, page = tried.first.report, tried.sample.published("first")
     told = {text for one in report.wordings.values() for text in one.values()}
     for fact in (fact for score in report.scores for fact in score.per_fact):
@@ -338,7 +339,7 @@ def _hostile_texts(value: Any) -> Any:
 
 
 def _short(value: Any) -> Any:
-    """A part with the first rows of each list of tables alone: as odd, and sooner drawn."""
+    """A part with only the first rows of each list of tables: it tests as much, and is drawn sooner."""
     if isinstance(value, Mapping):
         return {key: _short(one) for key, one in value.items()}
     rows = isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
@@ -352,7 +353,7 @@ def _keys(value: Any) -> Iterator[str]:
 
 
 def _under(value: Any, key: str, odd: Any) -> Any:
-    """A part with something odd wherever a key is."""
+    """A part with an odd value wherever it has a key."""
     if isinstance(value, Mapping):
         return {name: odd if name == key else _under(one, key, odd) for name, one in value.items()}
     return [_under(one, key, odd) for one in value] if isinstance(value, list) else value

@@ -16,7 +16,7 @@ def embedded_manifest(profile: str) -> Manifest:
 
 
 def load_manifest(path: str | Path, without: tuple[str, str] | None = None, judging: bool = True) -> Manifest:
-    """Read and check a manifest, as if it did not have `without`, a table's key: such as one of files to come.
+    """Read and check a manifest. `without`: a table and a key of it to ignore, such as a key of files to come.
 
     Unless it is read for `judging`, candidates need not be there. Raises ConfigurationError, in a line, for the first
     thing that is wrong.

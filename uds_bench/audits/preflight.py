@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from uds_bench.inference.reply_rules import ReplyRules
 
 NAMED = 4
-"""Checkpoints that are named of those with one fault."""
+"""The most checkpoints that are named for one fault."""
 NOTHING_ASKED = Section()
-"""Of an audit that asks nothing more of a checkpoint."""
+"""The section of an audit that asks nothing more of a checkpoint."""
 
 
 def preflight(
@@ -28,7 +28,7 @@ def preflight(
     section: Section = NOTHING_ASKED,
     device: str = "cpu",
 ) -> dict[str, str]:
-    """By checkpoint that cannot be used, why and what to do, in a line.
+    """For each checkpoint that cannot be used, a line that says why and what to do.
 
     Args:
         specs: Every checkpoint by name; those that are still to be trained are left out.
@@ -39,8 +39,8 @@ def preflight(
         device: Where they are to run, which decides in what dtype.
 
     Returns:
-        Nothing of those that can be used. What is wrong with the parent is told of the parent alone, but for a family
-        that cannot be read: of checkpoints with one fault each has the line of all.
+        A line by name, none for a checkpoint that can be used. A fault of the parent is told for the parent alone,
+        unless its family cannot be read. Checkpoints that share a fault share its line.
     """
     from uds_bench.checkpoints.family import require_readable
     from uds_bench.checkpoints.loading import inspect

@@ -57,7 +57,7 @@ def claims() -> dict[str, ClaimSpec]:
 
 
 def chapters() -> dict[str, Chapter[Any]]:
-    """What the audits show on the page, by the first part of the claims that it is of.
+    """The chapters that audits show on the page, by the first part of their claims' ids.
 
     Raises ConfigurationError for one that shows another audit's claims.
     """
@@ -80,7 +80,7 @@ def _each_once(what: str, named: Iterable[tuple[str, Audit, T]]) -> dict[str, T]
 def parts() -> dict[str, type[ReportPart]]:
     """The models of what the audits say in a run's report, by audit.
 
-    Raises ConfigurationError for an audit that is called as what every report has.
+    Raises ConfigurationError for an audit whose name is a key of every report.
     """
     from uds_bench.claims.run_report import RunReport
 

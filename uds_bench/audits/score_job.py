@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Job:
     """`requests` by checkpoint, in the order of the manifest: the references come first.
 
-    `left_out`: of all metrics, where none was named, those that the facts cannot feed, and why.
+    `left_out`: if no metric was named, the metrics that the facts cannot feed, and why.
     """
 
     specs: Mapping[str, CheckpointSpec]
@@ -47,7 +47,7 @@ class Job:
         return list(dict.fromkeys([*REFERENCES, *self.requests]))
 
     def trained_specs(self, console: Console) -> dict[str, CheckpointSpec]:
-        """The manifest's checkpoints, the embedded ones among the needed trained first where they are not."""
+        """The manifest's checkpoints; embedded ones that are needed are trained first if they are not yet."""
         return resolve_zoo(self.specs, self.needed, default_cache(), console)
 
     def runner(
@@ -68,8 +68,8 @@ class Job:
         return {key: str(getattr(request, key)) for key in ("checkpoint", "attack", "metric", "variant")}
 
     def compute(self, runner: MetricRunner, share: Shard | None = None) -> tuple[list[Score], dict[ScoreRequest, str]]:
-        """Every score, or those of one share; one that could not be computed has no value, and is listed with the
-        reason as well."""
+        """Every score, or those of one share. A score that could not be computed has no value, and is also listed with
+        the reason."""
         from uds_bench.scores import unscored
 
         scores: list[Score] = []

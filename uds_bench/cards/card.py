@@ -1,4 +1,4 @@
-"""What a run shows of one candidate: its claims and those that they rest on, what was not tested, and by what."""
+"""What a run shows of one candidate: its claims, those that they rest on, and what was not tested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Result = Literal["PASSED", "WARNED", "FAILED"]
 
 @dataclass(frozen=True)
 class Card:
-    """`claims`: about the candidate; `basis`: of the same audits, about nobody: identities, references, controls.
+    """`claims`: about the candidate; `basis`: claims of the same audits about no candidate: identities, references,
+    controls.
 
     `untested`: what the run says nothing about, in words. `problems`: what else makes the run red.
     """
@@ -40,7 +41,7 @@ class Card:
 
     @property
     def result(self) -> Result:
-        """PASSED where everything passed, FAILED too where nothing about the candidate itself did: all is excused."""
+        """PASSED if everything passed; FAILED also if no claim about the candidate itself did, as all are excused."""
         shown = any(result_of(one) == "PASSED" for one in self.claims)
         if self.problems or self.named("FAILED") or not shown:
             return "FAILED"
@@ -111,6 +112,6 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     attacks = [f"its metrics under attacks ({spared})"] if spared else []
     told_of_it = (WEAK, SETTINGS, f"{name}: ")  # such as replies that another engine gave
     notes = [one for one in run.summary.notes if one.startswith(told_of_it)]
-    # Behind the semicolon people are named.
+    # The text behind the semicolon names people.
     notes += [one.partition("; ")[0] for one in run.summary.notes if one.startswith(CLUSTERS)]
     return [*missing, *attacks, *idle, *notes]

@@ -16,7 +16,7 @@ UNKNOWN = "unknown"
 
 
 def every_eval(card: Card, run: RunReport, files: Mapping[str, str]) -> dict[str, Any]:
-    """What was measured of the candidate, after how many of its claims do not hold: some come to no number.
+    """What was measured of the candidate. First comes how many of its claims do not hold, as some come to no number.
 
     Left out are numbers of which neither higher nor lower is better, such as a difference that must be near 0.
 

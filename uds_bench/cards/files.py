@@ -28,7 +28,7 @@ MAY_BE_WEIGHTS = (
 """Ends of names of files that somebody else may load a model from."""
 
 MOST_BESIDE = 1 << 30
-"""Bytes of a file that is no weights."""
+"""The most bytes of a file that holds no weights."""
 
 if TYPE_CHECKING:
     from uds_bench.cards.card import Card
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 def judged_manifest(run: RunReport, place: str) -> Manifest:
-    """The manifest of a run. Raises ConfigurationError where it says something else by now, and for a run on no device;
-    `place` is the report's."""
+    """The manifest of a run, whose report lies at `place`. Raises ConfigurationError if the manifest is gone or has
+    changed, and if the report lacks a salt or a device."""
     from uds_bench.audits.manifests import load_manifest
 
     if not run.salt:
@@ -59,11 +59,11 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
 @read_anew()
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
-    """SHA-256 (hex) by file, `candidate/name`, of all that a candidate is made of, also in folders that are not hidden.
-    Weights that lie beside those that were judged, or a training's state, are not: of them nothing is shown.
+    """The SHA-256 (hex) of each file of a candidate, by `candidate/name`, also in folders that are not hidden. Weights
+    beside those that were judged, and a training's state, are left out: nothing is shown about them.
 
-    Raises CheckpointError where weights, tokenizer or configuration are others than those that were judged, and where a
-    pass does not say which those were.
+    Raises CheckpointError if weights, tokenizer or configuration are not those that were judged, or if a pass does not
+    say which files it is about.
     """
     from uds_bench.checkpoints import digest
 
@@ -90,7 +90,8 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
 
 
 def _files(folder: Path) -> list[Path]:
-    """Raises CheckpointError for a file that no card can name, or that is too large to be anything but weights."""
+    """The files of a folder for the card. Raises CheckpointError for a name that no card can show, and for a file too
+    large to be anything but weights."""
     read = _weights(folder)
     found = [
         file

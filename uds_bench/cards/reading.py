@@ -1,4 +1,4 @@
-"""Reading a card that somebody sent: it has the form of one, or is refused with the place where it has not."""
+"""Reading a card that somebody sent: a card of a wrong form is refused, with the place of the fault."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Described(BaseModel):
 
 
 class Annotations(BaseModel):
-    """What a card says of its run report; what it says of numbers is held against the run, whatever it is."""
+    """What a card says of its run report; its numbers are compared with the run, whatever they are."""
 
     candidate: str
 

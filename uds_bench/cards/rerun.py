@@ -1,4 +1,4 @@
-"""What a run says held against what the suites say now, of the same manifest: a report can be written by hand."""
+"""Compares a run with what the suites decide now on the same manifest: a report can be written by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def files_of(claims: Iterable[ClaimRecord]) -> list[str]:
 
 
 def departures(run: Iterable[ClaimRecord], again: Iterable[ClaimRecord]) -> Iterator[str]:
-    """Where claims are not as they come out now, a line each; what a test of one's own decides is left out.
+    """The claims that come out otherwise now, a line each; claims of a user's own tests are left out.
 
     Args:
         run: The claims of a report.
@@ -69,9 +69,9 @@ def unlike_rules(card: Card, manifest: Manifest) -> Iterator[str]:
 
 
 def _loosened(one: ClaimRecord, manifest: Manifest) -> str:
-    """What is wrong with a bound looser than the manifest's, or the claim's own; "" for one that is not.
+    """What is wrong with a bound that is looser than the manifest's or the claim's own; "" if nothing is.
 
-    Pools may set one: those of them that must fail lie beyond it.
+    Pools may set a looser bound: then all of their models that must fail lie beyond it.
     """
     spec = registry.claims()[one.id]
     if spec.kind in WITHIN:

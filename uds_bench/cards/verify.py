@@ -70,7 +70,7 @@ def contradicted(record: ClaimRecord) -> str:
 
 
 def has_plain_rule(record: ClaimRecord) -> bool:
-    """Whether a claim's verdict follows from its own interval and bound; of others the run alone tells.
+    """Whether a claim's verdict follows from its own interval and bound; other verdicts are known from the run alone.
 
     Example:
         >>> has_plain_rule(ClaimRecord("bypass.verdict", "npo", "outcome", Verdict.PASS, ""))

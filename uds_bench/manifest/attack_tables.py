@@ -26,7 +26,7 @@ class Relearn(Table):
 
 
 class RelearnHalf(Relearn):
-    """As `Relearn`; `share`: of the people to be forgotten, who are taught, and the others judged."""
+    """As `Relearn`; `share`: the share of the people to be forgotten who are taught; the others are judged."""
 
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
 
@@ -70,11 +70,11 @@ class FewerBits(Table):
     nf4: Quantize | None = None
 
     def names(self) -> list[str]:
-        """Those that the file names."""
+        """The attacks that the file names."""
         return list(self.settings())
 
     def settings(self) -> dict[str, dict[str, Any]]:
-        """What it sets of each."""
+        """The settings of each attack."""
         return self.model_dump(exclude_none=True)
 
 

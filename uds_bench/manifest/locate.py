@@ -62,7 +62,7 @@ def directory(text: str, folder: Path) -> str:
 
 
 def source(text: str, folder: Path) -> str:
-    """Of facts: `authors`, a local file or folder as an absolute path, else the hub's `tofu/NAME`."""
+    """A source of facts: `authors`, a local file or folder as an absolute path, else the hub's `tofu/NAME`."""
     if text == "authors":
         return text
     target = _target(text, folder)
@@ -123,7 +123,7 @@ def _exists(path: Path) -> bool:
 
 
 def _missing(what: str, text: str, target: Path) -> str:
-    """Looks in the nearest folder that exists for names like the first one that does not."""
+    """Says that a path is missing, with names like it from the nearest folder that exists."""
     parent = next(path for path in target.parents if _is_folder(path))
     wrong = target.relative_to(parent).parts
     try:

@@ -21,7 +21,7 @@ from uds_bench.manifest.types import GIVE_NAMES, Origin
 from uds_bench.storage import content_key
 
 MADE = ("candidates", "sweep")
-"""The tables, of any section, whose models are made of others."""
+"""The tables, of any section, whose models are made from other models."""
 S = TypeVar("S", bound=Section)
 
 
@@ -43,7 +43,7 @@ class Manifest:
         return cast(S, self.sections[kind])
 
     def require(self, kind: type[S], audit: str) -> S:
-        """The same. Raises ConfigurationError, in a line, where nothing can be judged by it."""
+        """The same as `of`. Raises ConfigurationError, in a line, if the section lacks what the audit needs."""
         section = self.of(kind)
         if lacks := section.lacks():
             where = self.document.where(self._place(section))
@@ -92,7 +92,8 @@ class Manifest:
         return (section.NAME,) if section.NAME in self.document.values else ()
 
     def _require_shipped(self) -> None:
-        """Only of weights that come with the project is every verdict known."""
+        """Raises ConfigurationError if [specimens] repeats [expect], or stands beside models that are not shipped.
+        Every verdict is known of shipped models alone."""
         own = [n for n, spec in self.checkpoints() if not (spec.model.startswith(SPECIMEN) and spec.adapter is None)]
         if self.common.specimens and own:
             text = f"is of shipped models ({SPECIMEN}NAME), and {own[0]} is none: declare it under [expect]"
@@ -113,7 +114,7 @@ class Manifest:
 
 @cache
 def model_of(kinds: tuple[type[Section], ...]) -> type[Common]:
-    """The model of a whole file that holds sections of some kinds. Raises ConfigurationError for a key of two."""
+    """The model of a whole file that holds sections of some kinds. Raises ConfigurationError if two share a key."""
     fields: dict[str, Any] = {}
     for kind in kinds:
         own: dict[str, Any] = {kind.NAME: (kind, kind())}

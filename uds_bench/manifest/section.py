@@ -68,12 +68,12 @@ class Section(Table):
         return {model: self.checkpoints()[model]}
 
     def needed(self, models: Iterable[str]) -> list[str]:
-        """The checkpoints without which nothing can be said of some judged models: they, and all that none judges."""
+        """The checkpoints that the verdicts on some judged models need: these models, and all that are not judged."""
         left = {*self.judged()}.difference(models)
         return [name for name in self.checkpoints() if name not in left]
 
     def has_weights(self, spec: CheckpointSpec) -> bool:
-        """Whether a checkpoint is to be loaded; False where there is nothing of it but what it said elsewhere."""
+        """Whether a checkpoint is to be loaded; False if only what it said elsewhere is there."""
         return True
 
     def check(self, spec: CheckpointSpec) -> None:
@@ -88,11 +88,11 @@ class Section(Table):
         return None
 
     def weak(self) -> str:
-        """The keys, in words, by which controls would be named that a stand-in takes the place of."""
+        """The keys, in words, that would name the controls for which stand-ins are used; "" if none are."""
         return ""
 
     def places(self, document: TomlDocument) -> Iterator[tuple[Keys, str]]:
-        """Where checkpoints stand in the file, and their names, of those that share one space of names."""
+        """The places and names, in the file, of the checkpoints whose names must differ."""
         return iter(())
 
 

@@ -1,4 +1,4 @@
-"""What a manifest sets otherwise than it is set by default, in words: a verdict is read with what it was come to by."""
+"""The settings of a manifest that are not the defaults, in words: a verdict is read together with its settings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ ATTACKS = "attacks"
 
 
 def told(sections: Iterable[Section], attack: Callable[[str], Mapping[str, Any]]) -> list[str]:
-    """Every such number, choice and text, each with its default behind it.
+    """Every number, choice and text that is not the default, each with its default behind it.
 
     Args:
         sections: What a manifest says to each audit. Models and files are no settings: a card names those by content.
         attack: The settings that an attack has by itself, by its name.
 
     Returns:
-        `key = value (default)`, in the order of the sections. Of a text, which may name people, its length.
+        `key = value (default)`, in the order of the sections. Of a text the length alone is told, as it may name
+        people.
 
     Example:
         >>> from uds_bench.manifest.attack_tables import Relearn
@@ -65,7 +66,7 @@ def _of(
 
 
 def _are(value: Any, models: Container[str]) -> bool:
-    """Whether a value names models: who is a control is no setting."""
+    """Whether a value names models: which models are controls is no setting."""
     return isinstance(value, tuple) and all(one in models for one in value)
 
 
@@ -80,7 +81,7 @@ def _is_set(value: Any) -> bool:
 
 
 def _choices(kind: Any) -> set[Any]:
-    """The words that a key may have, where it has a choice of some."""
+    """The words that a key chooses from, if it has a choice."""
     inner = get_args(kind)
     return {*inner} if get_origin(kind) is Literal else {word for one in inner for word in _choices(one)}
 

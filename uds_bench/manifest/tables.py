@@ -44,14 +44,14 @@ def validate(model: type[_Model], document: TomlDocument, context: Any = None) -
 
 
 def problem(text: str, key: str | int | None = None) -> PydanticCustomError:
-    """To be raised inside a validator: what is wrong with the value, or with `key` in it, and what to do."""
+    """An error to raise inside a validator: what is wrong with the value, or with `key` in it, and what to do."""
     return PydanticCustomError("problem", "{text}", {"text": text} | ({} if key is None else {"key": key}))
 
 
 def _first(errors: list[ErrorDetails], document: TomlDocument) -> ConfigurationError:
     """The topmost problem; missing keys come last, as a mistyped key is missing too.
 
-    Where it is a path that is not there, all such paths: a folder that was moved takes many names with it.
+    If that is a path that is not there, all such paths are told: a moved folder takes many names with it.
     """
     found: list[tuple[bool, int, int, Keys, str, bool]] = []
     for error in errors:
@@ -65,7 +65,7 @@ def _first(errors: list[ErrorDetails], document: TomlDocument) -> ConfigurationE
 
 
 def _keys(error: ErrorDetails, values: Any, missing: bool) -> Keys:
-    """Where the file has what pydantic complains about, less the steps that only the models have."""
+    """The place in the file of what pydantic complains about, without the steps that only the models have."""
     loc: Keys = error["loc"]
     keys: Keys = ()
     for part in loc:

@@ -16,7 +16,7 @@ from uds_bench.errors import ConfigurationError
 from uds_bench.storage import read_whole
 
 MOST_BYTES, LONGEST_KEY = 1 << 20, 1000
-"""Bytes of a file; characters of a key, in whose parts what reads TOML takes their square in time."""
+"""The most bytes of a file, and characters of a key: reading TOML takes time by the square of a key's parts."""
 Keys = tuple[str | int, ...]
 """A way into a document: keys of tables, and positions (from 0) in lists and arrays of tables."""
 
@@ -82,9 +82,9 @@ def read_toml(path: str | Path) -> TomlDocument:
 
 
 def joined(documents: Sequence[TomlDocument]) -> TomlDocument:
-    """Several files as one, which is called by the first; it knows of no lines.
+    """Several files as one document with the path of the first; it knows of no lines.
 
-    Raises ConfigurationError for what two files say.
+    Raises ConfigurationError for a key that two files have.
     """
     values: dict[str, Any] = {}
     for document in documents:

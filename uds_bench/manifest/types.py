@@ -26,7 +26,7 @@ GIVE_NAMES = 'give names, as { seed1 = "...", seed2 = "..." }'
 
 
 class Origin(NamedTuple):
-    """Where the paths of a manifest start. `to_come`: those of models that are still to be made, as it has them."""
+    """Where the paths of a manifest start. `to_come`: paths of models that are still to be made, as written."""
 
     folder: Path
     to_come: frozenset[str] = frozenset()
