@@ -28,7 +28,7 @@ MOST = 10_000
 _MAY_BE_LARGE = frozenset({"projection_prng_key", "total_step", "tinit", "tfinal", "deltaT"})
 """Seeds, and steps of a training that is over."""
 SECONDS = 5
-"""Of computing that the patterns of an adapter have."""
+"""Seconds of computing that the patterns of an adapter may take."""
 
 
 def attach(model: Any, folder: Path, name: str) -> Any:
@@ -76,7 +76,7 @@ def attach(model: Any, folder: Path, name: str) -> Any:
 
 
 def _departures(config: Any) -> Iterator[str]:
-    """In what an adapter is more, or less, than a change of the base's weights by its own file."""
+    """The ways in which an adapter is not just a change of the base's weights by its own file."""
     kind = config.peft_type.value
     if config.is_prompt_learning:
         yield f"{kind} learns a prompt and leaves the weights alone"

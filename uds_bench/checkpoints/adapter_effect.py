@@ -51,7 +51,8 @@ def _is_active(module: torch.nn.Module) -> bool:
 
 
 def _touched(key: str, parameters: Mapping[str, Any]) -> set[str]:
-    """The weights that a tensor of an adapter belongs to: of the longest part of its name that is a module with any."""
+    """The weights that a tensor of an adapter touches: those of the module that the longest leading part of its name
+    names."""
     parts = key.removeprefix(WRAPPED).split(".")
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])

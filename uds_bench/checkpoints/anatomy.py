@@ -117,8 +117,8 @@ def _blocks(decoder: nn.Module, text: Any) -> tuple[str, nn.ModuleList] | None:
 
 
 def _norm(parent: nn.Module, width: int) -> nn.Module:
-    """What stands beside the blocks and has gains of the stream's width alone, or is called a norm and has none: the
-    last, as the first is of embeddings."""
+    """The last norm beside the blocks, as the first is of embeddings. A norm has gains of the stream's width alone, or
+    is called a norm and has none."""
     shapes = {name: {weight.shape for weight in each.parameters()} for name, each in parent.named_children()}
     found = [name for name, each in shapes.items() if each == {torch.Size([width])} or (not each and "norm" in name)]
     return parent.get_submodule(found[-1]) if found else nn.Identity()

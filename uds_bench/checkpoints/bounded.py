@@ -1,4 +1,4 @@
-"""A stranger's configuration and tokenizer, looked at before a library makes of them whatever they ask for."""
+"""Checks of a stranger's configuration and tokenizer, before a library makes whatever they ask for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from uds_bench.storage import load_json
 MOST_BYTES = 1 << 26
 """Of one file: the largest tokenizers have half as many."""
 MOST = 1 << 20
-"""Numbers above it are uncommon: what a library makes of them is tried first where time and memory have an end."""
+"""Larger numbers are uncommon: a child with limits of time and memory first tries what a library makes of them."""
 SECONDS = 20
 _READ = {"config.json": MOST, "generation_config.json": MOST, "tokenizer_config.json": MOST >> 6}
-"""Files, and above what a number in them is uncommon: a tokenizer's are small, and each may make a token."""
+"""Files, and the number above which one in them is uncommon: a tokenizer's are small, and each may make a token."""
 _MAY_BE_LARGE = frozenset({"model_max_length", "rope_theta"})
 """Tokenizers without a limit say 10^30, and nothing is made of a base of angles."""
 

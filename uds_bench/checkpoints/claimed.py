@@ -1,4 +1,4 @@
-"""What a configuration claims of a model's size, held against its files before a library makes all of it."""
+"""The size that a configuration claims of a model, compared with its files before a library makes all of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uds_bench.progress import hushed
 from uds_bench.storage import load_json
 
 TIMES, TIMES_IN_CODES = 2, 16
-"""By which a model may be larger than its files: those of codes hold several weights in a number."""
+"""How many times as large as its files a model may be: files of codes hold several weights in a number."""
 SPARE = 1 << 26
 """Numbers beside these, such as masks and angles that no file holds."""
 
@@ -60,8 +60,9 @@ def _numbers(config: Any) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=64)
 def _claimed(family: Any, written: str) -> tuple[int, int, int]:
-    """Numbers of the model that a configuration describes: weights within, of embeddings and head, and others. It takes
-    no memory of their size. 0 where none can be made: whoever loads it says why."""
+    """Counts of the numbers of the model that a configuration describes: weights within, those of embeddings and head,
+    and buffers. Counting takes no memory of their size. They are 0 if no model can be made: whoever loads it says
+    why."""
     maker: Any = AutoModelForCausalLM
     try:
         with hushed(), torch.device("meta"):

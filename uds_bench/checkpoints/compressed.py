@@ -14,7 +14,7 @@ READ = "compressed-tensors"
 
 
 def stored_form(config: Any) -> str | None:
-    """By what a checkpoint is stored quantized, as its configuration has it; None where it is not.
+    """The method by which a checkpoint is stored quantized, as its configuration has it; None if it is not.
 
     Example:
         >>> from types import SimpleNamespace
@@ -28,8 +28,8 @@ def stored_form(config: Any) -> str | None:
 
 
 def require_readable_form(config: Any, folder: Path, spec: CheckpointSpec) -> None:
-    """Raises CheckpointError for a form that is not read, and for what is not put on codes; ExtraError for a package
-    that is missing."""
+    """Raises CheckpointError for a form that is not read, and for quantization or an adapter on codes. Raises
+    ExtraError if the package is missing."""
     form = stored_form(config)
     if form is None:
         return

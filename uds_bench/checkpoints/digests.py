@@ -74,8 +74,8 @@ _seen: dict[str, dict[str, str]] = {}
 
 
 def remembered(path: Path, compute: Callable[[Path], dict[str, str]]) -> dict[str, str]:
-    """`compute(path)`, or what it gave before for a file of the same real path, size, times and inode; where `ANEW` is
-    set, before in this process alone."""
+    """`compute(path)`, or its earlier result for a file of the same real path, size, times and inode. If `ANEW` is set,
+    only results of this process count."""
     real, stat = path.resolve(), path.stat()
     stamp = json.dumps([str(real), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino])
     key = hashlib.sha256(f"{compute.__qualname__} {stamp}".encode()).hexdigest()

@@ -37,8 +37,8 @@ _told: dict[bytes, str] = {}
 def require_readable(spec: CheckpointSpec) -> None:
     """Refuse a checkpoint of a family whose blocks cannot be read, as loading it would.
 
-    A tiny model of its own configuration is built, with all that is said in it but sizes. Where none can be built,
-    nothing is said: loading tells.
+    A tiny model is built from its configuration, with all that is said in it except sizes. If none can be built,
+    nothing is refused: loading tells.
 
     Raises:
         FamilyError: What its blocks give is not what it computes with.
@@ -128,7 +128,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _size(name: str, value: int, share: int, layers: int) -> int:
-    """A number of a configuration in the tiny one."""
+    """The value of one number of a configuration in the tiny one."""
     if _LAYERS.search(name):
         return min(value, layers)
     if name.endswith("vocab_size"):

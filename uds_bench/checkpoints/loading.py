@@ -32,7 +32,7 @@ PLACEHOLDERS = frozenset({"<image_soft_token>"})
 KNOWN = 4
 """Tokenizers that are kept while many checkpoints are inspected: one of a large vocabulary takes 100 MB."""
 _PLAIN = frozenset({"TokenizersBackend", "PreTrainedTokenizerFast"})
-"""Read as they are in tokenizer.json: HF's automatic choice rebuilds them by the rules of some families."""
+"""Tokenizers read as tokenizer.json has them: HF's automatic choice rebuilds them by the rules of some families."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ def load(spec: CheckpointSpec, device: str | torch.device = "cpu") -> Checkpoint
 
 
 def inspect(spec: CheckpointSpec) -> Any:
-    """Check what the files of `spec` tell without the model that they make; gives its tokenizer.
+    """Check what the files of `spec` tell without building the model; returns its tokenizer.
 
     Raises CheckpointError for files that are missing, truncated or no configuration, weights that are NaN, infinite or
     stored quantized in a form that is not read, a tokenizer that cannot be read or is larger than the vocabulary, and
@@ -103,7 +103,7 @@ def inspect(spec: CheckpointSpec) -> Any:
 
 
 _fitting: dict[Any, Any] = {}
-"""Tokenizers by what is written of them and of their model."""
+"""Tokenizers by the content of their files and their model's settings."""
 
 
 def _fitting_tokenizer(spec: CheckpointSpec, folder: Path, rows: int) -> Any:
@@ -143,7 +143,7 @@ def tokenizer_in(folder: Path, name: str) -> Any:
 
 
 def _require_one_reading(tokenizer: Any) -> None:
-    """Raises ValueError where a text is read, or tokens are spelled, in one of several ways by chance."""
+    """Raises ValueError if a text is read by chance, or if two tokens have one id."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if getattr(getattr(backend, "model", None), "dropout", None):
         raise ValueError("its dropout reads a text otherwise each time: set it to null")

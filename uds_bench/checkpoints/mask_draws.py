@@ -41,7 +41,7 @@ def maskable(model: Any, spared: int = SPARED) -> dict[str, Shape]:
 
 
 def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int) -> Masks:
-    """Every group the same share of all weights, drawn one by one; each parameter gives its part of them.
+    """Masks that give every group the same share of all weights, drawn one by one; each parameter gives its part.
 
     Args:
         shapes: By name of a parameter, from `maskable`.
@@ -76,7 +76,7 @@ def draw_weights(shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share
 def draw_units(
     shapes: Mapping[str, Shape], groups: Sequence[MaskGroup], share: float, seed: int, key_value_heads: int
 ) -> Masks:
-    """Every group the same share of the heads and of the neurons of each block, as wholes.
+    """Masks that give every group the same share of the heads and of the neurons of each block, as wholes.
 
     A head is what hangs on one key-value head: its rows of q, k and v and its columns of o. A neuron is a row of gate
     and up and a column of down.
@@ -132,8 +132,8 @@ def _part(share: float, of: int) -> int:
 
 
 def _dealt(each: int, sizes: Sequence[int], groups: int) -> list[int]:
-    """A whole number a parameter, in proportion to its size, that add up: the largest remainders are rounded up, where
-    the parameter has room for one more of every group."""
+    """How many weights each parameter gives a group: in proportion to its size, and `each` in all. The largest
+    remainders are rounded up, if the parameter has room for one more of every group."""
     total = sum(sizes)
     parts = [each * size // total for size in sizes]
     with_room = [at for at, size in enumerate(sizes) if (parts[at] + 1) * groups <= size]

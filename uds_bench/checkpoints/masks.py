@@ -68,7 +68,7 @@ class Masks:
         return self.within(self.words[parameter][:], *groups)
 
     def within(self, word: torch.Tensor, *groups: str) -> torch.Tensor:
-        """Which of some words are of any of some groups."""
+        """Which of some words have the bit of any of some groups."""
         return (word & _word([self.bit(name) for name in groups])) != 0
 
     def named(self, *roles: Role) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ def patterns(said: Any) -> Iterable[str]:
 
 
 def match(given: list[str], names: list[str]) -> int:
-    """How many matches there are: it is for the time that it takes.
+    """How many matches there are; the call is made for the time that it takes.
 
     Args:
         given: Patterns; what is no pattern is passed over, for PEFT to refuse.

@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 _TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}
-"""Of the largest value of a token; sums are made in float32."""
+"""The tolerated difference, as a share of a token's largest value; sums are made in float32."""
 
 
 @torch.no_grad()
@@ -96,8 +96,8 @@ def verify(model: Any, anatomy: Anatomy) -> Anatomy:
     """Check `anatomy` against the model's own forward pass, and find in it what attention and MLP add.
 
     The readout of the last block must give the model's logits, each block's output must be the next one's input, and
-    no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. What comes back is
-    without attention and MLP where a block adds something other than what two of its modules give.
+    no token may hear of a later one. Raises FamilyError otherwise, and CheckpointError for NaN. The result has no
+    attention and MLP if a block adds something other than what two of its modules give.
     """
     outputs, inputs, logits = seen(model, [module for block in anatomy.blocks for module in (block, *block.children())])
     if silent := [type(block).__name__ for block in anatomy.blocks if block not in outputs or block not in inputs]:
@@ -122,8 +122,8 @@ def _parts(blocks: Sequence[nn.Module], outputs: Outputs, inputs: Outputs) -> tu
     """Attention and MLP of each block, or none: the two of its modules, by the same names in all blocks, that add up
     to what it adds. The one that runs first is attention.
 
-    The nearest pair, as beside a large stream a small part is no more than rounding. Of modules that give what they
-    take, such as dropouts, the first that runs is as near.
+    The nearest pair counts, as beside a large stream a small part is no more than rounding. A module that gives what it
+    takes, such as a dropout, is as near: then the first that runs counts.
     """
     ran = {module: place for place, module in enumerate(outputs)}
     names = sorted(

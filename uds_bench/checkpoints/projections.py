@@ -45,7 +45,7 @@ class Projection:
 
 
 def find_projections(model: Any) -> tuple[Projection, ...]:
-    """One a block: the plain matrix that gives what its MLP adds, as a forward pass shows.
+    """One projection a block: the plain matrix that gives what its MLP adds, as a forward pass shows.
 
     Raises CheckpointError where a block has none, as with experts or an adapter.
     """
@@ -68,5 +68,5 @@ def find_projections(model: Any) -> tuple[Projection, ...]:
 
 
 def _plain(module: nn.Module) -> list[nn.Module]:
-    """Those in it, or itself, but not those below an adapter."""
+    """The plain layers in a module, or itself, but not those below an adapter."""
     return [each for name, each in module.named_modules() if type(each) in PLAIN and not name.endswith("base_layer")]

@@ -15,7 +15,7 @@ from uds_bench.errors import CheckpointError
 
 LEAST_SHARE = 0.9
 KEPT = 2**30
-"""Quantized weights up to which a model on a CPU keeps them dequantized as well: made anew they cost more than the
+"""Up to so many quantized weights, a model on a CPU keeps them dequantized as well. Made anew they cost more than the
 product with a few tokens, and replies are made token by token."""
 
 
@@ -71,8 +71,8 @@ class PlainLinear4bit(_PlainLinear, Linear4bit):
 class PlainLinear8bit(_PlainLinear, Linear8bitLt):
     """int8 that computes alike in every batch, on a GPU too.
 
-    bitsandbytes' own way rounds what goes in as well, but for columns where any row of the batch is large. What a model
-    says of one fact would then depend on which others stand beside it.
+    bitsandbytes' own way also rounds the input, except columns where any row of the batch is large. So what a model
+    says of one fact would depend on which others stand beside it.
     """
 
 
@@ -90,7 +90,7 @@ def compute_plainly(model: nn.Module) -> None:
 
 
 def compute_dtype(module: nn.Module) -> torch.dtype | None:
-    """What a quantized layer computes in; None where it is what it is given."""
+    """The dtype that a quantized layer computes in; None if it is that of the input."""
     return module.compute_dtype if isinstance(module, Linear4bit) else None
 
 

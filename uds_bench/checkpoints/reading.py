@@ -14,7 +14,7 @@ from uds_bench.errors import CheckpointError, one_line
 from uds_bench.storage import PIECE, file_digest, load_json
 
 ANEW = "UDS_BENCH_READ_ANEW"
-"""Environment variable of processes that take no digest which an earlier one kept."""
+"""Environment variable that makes a process ignore digests that earlier ones kept."""
 MOST_HEADER = 100_000_000
 """Bytes of a header, as safetensors reads them."""
 _DTYPES = {"BOOL": "bool", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "C64": "complex64"}
@@ -22,7 +22,7 @@ _DTYPES |= {"F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz"}
 _DTYPES |= {f"F{bits}": f"float{bits}" for bits in (16, 32, 64)}
 _DTYPES |= {f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
 _DTYPES |= {f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
-"""By a file's name of them, torch's."""
+"""Names of dtypes in torch, by their names in a file."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ _readings: dict[Path, Reading] | None = None
 
 @contextmanager
 def read_anew() -> Iterator[None]:
-    """Meanwhile every weight file is read once, and nothing that was kept of it counts, in processes that start either.
+    """Inside the block every weight file is read once, and no kept digest counts, also in processes that start there.
 
-    Whoever has mapped a file can change it, and its times stay as they were.
+    Whoever has mapped a file can change it without changing its times.
     """
     global _readings
     if _readings is not None:

@@ -14,13 +14,13 @@ from uds_bench.storage import load_json
 
 
 def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
-    """Refuse a checkpoint whose weights would be rounded before it is judged: who loads them as they are has a model
-    that nobody judged, and what two large weights say by their difference is gone.
+    """Refuse a checkpoint whose weights would be rounded before it is judged. Whoever loads them unrounded has a model
+    that nobody judged, and what two large weights say by their difference is lost by rounding.
 
     A quantized one is judged, and told, as quantized.
 
     Raises:
-        CheckpointError: A tensor is another in the dtype that it would be computed with.
+        CheckpointError: A tensor would change in the dtype that it is computed in.
     """
     if spec.quantization is not None:
         return
@@ -37,8 +37,8 @@ def require_as_stored(name: str, spec: CheckpointSpec, device: str) -> None:
 
 
 def tuner_prefix(folder: Path) -> str:
-    """What the names of an adapter's own layers begin with, which PEFT computes in float32 whatever the model is in; ""
-    where it has none, or cannot be read, which loading tells."""
+    """The prefix of the names of an adapter's own layers, which PEFT computes in float32 whatever the model is in. It
+    is "" if there is none, or if the file cannot be read, which loading tells."""
     from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING  # takes seconds to import
 
     try:
@@ -49,8 +49,8 @@ def tuner_prefix(folder: Path) -> str:
 
 
 def rounded(file: Path, dtype: torch.dtype, kept: str = "") -> tuple[str, torch.dtype] | None:
-    """The first tensor of a file that is another in a dtype, and what it is stored in; None where all are the same.
-    `kept`: what the names of layers begin with that are not brought to it.
+    """The first tensor of a file that changes in a dtype, and the dtype that it is stored in; None if none changes.
+    `kept`: the prefix of the names of layers that keep their dtype.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -70,7 +70,7 @@ def rounded(file: Path, dtype: torch.dtype, kept: str = "") -> tuple[str, torch.
 
 
 def is_rounded(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
-    """Whether a number of a tensor is another in a dtype; so many at once are compared."""
+    """Whether a number of a tensor changes in a dtype; `AT_ONCE` of them are compared at a time."""
     if torch.promote_types(tensor.dtype, dtype) == dtype:
         return False
     flat = tensor.reshape(-1)
@@ -79,4 +79,4 @@ def is_rounded(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
 
 
 AT_ONCE = 1 << 24
-"""Numbers."""
+"""Numbers that are compared at a time."""

@@ -17,17 +17,17 @@ _TOKENIZER = re.compile(
     r"(tokenizer.*|special_tokens_map|added_tokens|chat_template|.*vocab.*|byte_maps|emoji|normalizer|word_.*|tekken)"
     r"\.json|(vocab|merges|dict)\.txt|.*\.(model|spm|tiktoken|codes|tokenizer|jinja)"
 )
-"""By any name that a family of transformers gives them."""
+"""The files of tokenizers, by any name that a family of transformers gives them."""
 _TEMPLATES = "additional_chat_templates"
 _SWITCHES = {
     CONFIG: ("configuration_files", "transformers_weights"),
     _TOKENIZER_CONFIG: ("fast_tokenizer_files", "fix_mistral_regex", "init_inputs", "vocab", "merges"),
 }
-"""File -> keys by which others would be read, or it otherwise, by the version of transformers or in any."""
+"""File -> keys by which some or all versions of transformers would read other files, or this one otherwise."""
 _ELSEWHERE = re.compile(r"(?!special_tokens_map_)\w+_files?")
 """Keys of `tokenizer_config.json` that are paths, and go before the folder's own files."""
 _TOKENS = re.compile(r"[a-z0-9_]+_tokens?")
-"""What `special_tokens_map.json` says; anything else in it would be an option of the tokenizer, files among them."""
+"""The keys of `special_tokens_map.json`; any other key would be an option of the tokenizer, such as a file."""
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "base_model_name_or_path", "peft_version", "revision"}
 )
@@ -40,13 +40,13 @@ def tokenizer_files(folder: Path) -> list[Path]:
 
 
 def settings_files(folder: Path) -> list[Path]:
-    """The same, and what the model is built by."""
+    """The files of the tokenizer, and those that the model is built by."""
     own = (folder / name for name in _CONFIGURATION)
     return [*(path for path in own if path.is_file()), *tokenizer_files(folder)]
 
 
 def require_own(path: Path) -> None:
-    """Raises ValueError where a file would have others read than those of the usual names: nobody sees which."""
+    """Raises ValueError if a file would have files of other than the usual names read: nobody sees which."""
     value = load_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
     found = _keys(value).intersection(_SWITCHES[path.name])
     if path.name == _TOKENIZER_CONFIG and isinstance(value, dict):
@@ -67,7 +67,7 @@ def require_tokens(path: Path) -> None:
 
 
 def _keys(said: Any) -> set[str]:
-    """Of a configuration and of those within it: of the text part of a model, say."""
+    """The keys of a configuration and of those within it, such as that of a model's text part."""
     return {*said, *(key for part in said.values() for key in _keys(part))} if isinstance(said, dict) else set()
 
 
@@ -95,8 +95,8 @@ def _content(file: Path) -> str:
 
 
 def _said_by(raw: bytes, name: str) -> bytes:
-    """Of a configuration without what does not count. Order does: of patterns, say, the first that fits acts. What
-    libraries save is sorted, but for `tokenizer.json`, whose maps are by key alone."""
+    """What a file says, as bytes: of a configuration, without keys that do not count. Order counts: of patterns, say,
+    the first that fits acts. Libraries save sorted files, except `tokenizer.json`, whose maps are by key alone."""
     try:
         value = json.loads(raw)
         if name.endswith("config.json"):
@@ -107,7 +107,7 @@ def _said_by(raw: bytes, name: str) -> bytes:
 
 
 def _without_volatile(value: Any, within: bool) -> Any:
-    """`within`: also of configurations within it, of the text part of a model, say."""
+    """A configuration without keys that do not count; `within`: also inside configurations within it."""
     if not isinstance(value, dict):
         return value
     kept = {key: item for key, item in value.items() if key not in _VOLATILE}
@@ -120,5 +120,5 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def sha256(data: bytes) -> str:
-    """In hexadecimal."""
+    """SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

@@ -39,7 +39,7 @@ MOST_PARTS = 10_000
 _PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(_|$)")
 _PARTS_OF = {"weights": ("model.safetensors", "model.safetensors.index.json"), "a tokenizer": TOKENIZER_FILES}
 MOST_NEAR = 1_000
-"""Places that are looked through for a name like one that is not there."""
+"""The most places that are looked through for a name like one that is not there."""
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -198,7 +198,7 @@ def shape(spec: CheckpointSpec) -> Shape:
 
 
 _configs: dict[bytes, Any] = {}
-"""By what is written: most candidates of a run say the same, and each is asked for several times."""
+"""Configurations by their text: most candidates of a run have the same, and each is asked for several times."""
 
 
 def read_config(folder: Path) -> Any:
@@ -248,8 +248,8 @@ def attention_implementation(config: Any) -> str:
 
 
 def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
-    """A candidate has the full model's family, vocabulary, layers, width and number of weights: told from config.json
-    alone."""
+    """Raises CheckpointError unless a candidate has the full model's family, vocabulary, layers, width and number of
+    weights, as config.json tells."""
     from uds_bench.checkpoints.claimed import inner_weights  # which reads what this module tells
 
     if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):

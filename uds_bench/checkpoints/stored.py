@@ -20,7 +20,7 @@ PIECE = 1 << 20
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32}
 """By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
 _BYTES = {"U8": torch.uint8}
-"""Of masks alone: weights in bytes are quantized."""
+"""Types of masks alone: weights in bytes are quantized."""
 
 
 class Rows(Protocol):
@@ -28,11 +28,11 @@ class Rows(Protocol):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of its values, as torch has it."""
+        """The type of its values, as torch has it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the whole tensor."""
+        """The shape of the whole tensor."""
 
     def __getitem__(self, rows: slice, /) -> torch.Tensor: ...
 
@@ -99,6 +99,6 @@ def stored(path: Path, are_masks: bool = False) -> tuple[dict[str, StoredTensor]
 
 
 def pieces(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Rows of about `PIECE` weights, that make up a tensor of a shape."""
+    """Slices of rows, about `PIECE` weights each, that make up a tensor of a shape."""
     rows = max(1, PIECE // max(1, math.prod(shape[1:])))
     return (slice(start, min(shape[0], start + rows)) for start in range(0, shape[0], rows))

@@ -104,7 +104,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def alone(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
-    """A folder with these files of another and nothing else: what reads it reads nothing that no digest has."""
+    """A folder with only these files of another: whoever reads it reads nothing that is in no digest."""
     with TemporaryDirectory(prefix="uds-bench-") as place:
         for file in files:
             link = Path(place) / file.relative_to(folder)
@@ -138,6 +138,6 @@ def weight_count(path: Path) -> int:
 
 
 def names(path: Path) -> list[str]:
-    """Of the tensors in a file, without reading them. Raises CheckpointError where it is damaged."""
+    """The names of the tensors in a file, without reading them. Raises CheckpointError where it is damaged."""
     with opened(path) as file:
         return list(file.keys())

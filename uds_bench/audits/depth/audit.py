@@ -1,5 +1,5 @@
-"""The depth audit of a run: scores of its checkpoints by metric, variant and attack, which claims about depth, and
-about metrics, read."""
+"""The depth audit of a run: scores of its checkpoints by metric, variant and attack. Claims about depth and about
+metrics read them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 NAME = "depth"
 KEEPING = ("uds", "spared")
-"""Metrics that ask what is kept as well."""
+"""Metrics that also ask about facts to be kept."""
 
 
 class DepthAudit(AuditRun):
@@ -57,11 +57,11 @@ class DepthAudit(AuditRun):
         return {fact.id: {"question": fact.question, "entity": fact.entity} for fact in self.facts}
 
     def planned(self) -> list[tuple[ScoreRunner, list[ScoreRequest]]]:
-        """What the claims ask for, by what scores it."""
+        """The scores that the claims ask for, with the runner that scores them."""
         return [(self.runner, self.plan)]
 
     def scores(self) -> list[Score]:
-        """What is stored of the plan and what was asked for, default variants first."""
+        """The stored scores of the plan, and those that were asked for; default variants first."""
         found = {request: score for request in self.plan if (score := self._stored(request)) is not None}
         found |= self.runner.requested
         # One request may name the default variant and another leave it out: the score is the same.
@@ -127,7 +127,7 @@ def unit(session: Session, claim: ClaimSpec) -> str:
 
 
 def notes(session: Session) -> list[str]:
-    """Models of another base, small pools, what of the facts is in no score, and whether a person is one cluster."""
+    """Notes on models of another base, small pools, facts in no score, and whether each person is one cluster."""
     facts, pools, told = session.data(NAME), session.manifest.of(Depth).pools, of_another_base(session)
     forget = facts.split("forget")
     if len(forget.clusters) == len(forget) > 1:
@@ -152,8 +152,8 @@ def notes(session: Session) -> list[str]:
 
 
 def of_another_base(session: Session) -> list[str]:
-    """A line of each checkpoint whose weights have nothing of the full model's, so that activations cannot be held
-    against each other."""
+    """A line for each checkpoint whose weights have nothing of the full model's, so that activations cannot be
+    compared."""
     from uds_bench.checkpoints.likeness import OF_ONE_BASE, likeness
 
     specs = {
@@ -183,7 +183,7 @@ def _by_name(facts: FactSet) -> str:
 
 
 def too_small(knows: int, never_knew: int) -> str:
-    """What to say of pools that serve as controls and are too small to set the bound of depth.score; "" of others."""
+    """A note on pools that are too small to set the bound of depth.score and only serve as controls; "" for others."""
     if min(knows, never_knew) >= LEAST_POOL:
         return ""
     return (

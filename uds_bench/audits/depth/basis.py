@@ -37,10 +37,10 @@ def fit_of(score: Score, of: Literal["fit", "retain_fit"] = "fit") -> float:
 
 
 def readable(decision: Decision, score: Score) -> Decision:
-    """The decision on UDS, undecided where the states that it was read from do not fit: they mean nothing there.
+    """The decision on UDS; it is undecided if the states that it was read from do not fit, as they mean nothing then.
 
-    What can be recovered although a candidate's states fit badly is known all the same: its fail stays. The retain
-    model is the yardstick: where its states do not fit, nothing is decided.
+    A fail stays even if a candidate's states fit badly: what can be recovered is known all the same. The retain model
+    is the yardstick: if its states do not fit, nothing is decided.
 
     Args:
         decision: What the score's interval comes to.
@@ -68,7 +68,7 @@ def readable(decision: Decision, score: Score) -> Decision:
 
 
 def unique(decision: Decision, score: Score) -> Decision:
-    """The decision on whether a turn is taken back, undecided where it is not and the map was not known.
+    """The decision on whether a turn is taken back; it is undecided if the turn is not, and the map is not unique.
 
     States at fewer positions than they are wide leave directions of the map open, in which any turn fits as well.
 

@@ -136,9 +136,9 @@ def _ready(spec: CheckpointSpec, lora: bool) -> CheckpointSpec:
 def _adapter(
     spec: CheckpointSpec, device: str, method: Method, asked: bool | None, settings: LoraSettings
 ) -> LoraSettings | None:
-    """What is trained beside the weights, if anything is; says so, and what memory it takes.
+    """The adapter to train in the place of the weights, None to train these; prints which, and the memory it takes.
 
-    Where nobody says, an adapter above `LORA_ABOVE` weights, unless there is one or the method takes none.
+    If the user does not say, models above `LORA_ABOVE` weights get one, unless they have one or the method takes none.
     """
     from uds_bench.methods import METHODS, memory
 

@@ -21,7 +21,7 @@ from uds_bench.storage import StorePlace
 def read_job(
     manifest: Manifest, metrics: str, attacks: str, variants: bool, checkpoints: str, store: StorePlace, device: str
 ) -> Job:
-    """Raises ConfigurationError for a name that is not known, or references that are missing."""
+    """The job that a command line asks for. Raises ConfigurationError for an unknown name, or missing references."""
     section = manifest.require(Depth, NAME)
     facts = read(section)
     asked = chosen(metrics, METRICS, "--metrics")
@@ -47,8 +47,8 @@ def read_job(
 
 
 def _forms(metric: Metric, is_prompt: bool, every: bool, named: bool) -> Iterable[str]:
-    """The variants that are scored: of what is asked otherwise, those that read it; a metric that has none of these is
-    refused where somebody names it."""
+    """The variants to score. If an attack asks facts otherwise, they are those that can read it. If a metric has no
+    such variant and was named, its own is kept, and refused later."""
     if is_prompt and (metric.askable or not named):
         return [variant for variant in metric.variants if variant in metric.askable]
     return metric.variants[: None if every else 1]

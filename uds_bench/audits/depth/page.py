@@ -16,7 +16,7 @@ from uds_bench.figures.tables import MeanCell, shaded_table
 from uds_bench.scores import Score
 
 OVER = 1.05
-"""An unclipped ratio above this counts as over-unlearning; up to it, it is as near to 1 as makes no matter."""
+"""An unclipped ratio above this counts as over-unlearning; up to it, a ratio is near enough to 1."""
 
 
 class LayerDetail(BaseModel):
@@ -29,7 +29,7 @@ class LayerDetail(BaseModel):
 
 
 def _detail(told: Mapping[str, Any]) -> LayerDetail:
-    """Nothing of what is told otherwise, as scores of another origin may tell it."""
+    """The details of a fact; none if they have another form, as in scores of another origin."""
     try:
         return LayerDetail.model_validate(told)
     except ValidationError:

@@ -209,7 +209,7 @@ def act_alike(one: Score, other: Score) -> bool:
     """Whether two models' drops by patching differ by no more than `COPY_BELOW` of the retain model's, over facts and
     layers.
 
-    A share of their own drops would be no measure: of a copy of the full model next to nothing drops.
+    A share of their own drops would be no measure: a copy of the full model has next to no drops.
     """
     first, second, retain = (part.ravel() for part in _drops(one, other))
     known = np.isfinite(first) & np.isfinite(second) & np.isfinite(retain)
@@ -218,13 +218,13 @@ def act_alike(one: Score, other: Score) -> bool:
 
 
 def by_construction(candidate: Score, references: Sequence[Score]) -> str:
-    """What to say of a candidate whose weights are a reference's own, so that its score was never open; else ""."""
+    """A remark on a candidate with the very weights of a reference, whose score was never open; "" for others."""
     same = [s.checkpoint for s in references if s.provenance["checkpoint"] == candidate.provenance["checkpoint"]]
     return f"same weights as {' and '.join(same)}: true by construction" if same else ""
 
 
 def beside(score: Score, yardstick: Score) -> float:
-    """The UDS of a model by the drops of another one in the place of the retain model's.
+    """The UDS of a model, with the drops of another model in the place of the retain model's.
 
     Args:
         score: Of the model, with its drops.
@@ -247,7 +247,7 @@ def beside(score: Score, yardstick: Score) -> float:
 
 
 def _drops(one: Score, other: Score) -> list[NDArray[np.float64]]:
-    """By patching, of one model, of another and of the retain model, [facts, layers]: of facts that have all three."""
+    """The drops of one model, of another and of the retain model, [facts, layers], for facts that have all three."""
     drops = {fact.id: fact.detail.get("drops") for fact in one.per_fact}
     rows = [(drops.get(fact.id), fact.detail.get("drops"), fact.detail.get("retain_drops")) for fact in other.per_fact]
     listed = [row for row in rows if all(row) and len({len(part or ()) for part in row}) == 1]

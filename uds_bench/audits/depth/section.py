@@ -110,8 +110,8 @@ CHANGES = tuple(name for name in Attacks.model_fields if name not in PROMPTS)
 
 
 class Metrics(Table):
-    """That metrics are to be judged, by faithfulness and robustness. `components`: UDS of the parts of a block of each
-    candidate as well, which no claim reads: some passes a layer, for the page alone."""
+    """With this table metrics are judged, by faithfulness and robustness. `components`: UDS of the parts of a block of
+    each candidate as well. No claim reads it: it takes some passes a layer, for the page alone."""
 
     components: bool = False
 
@@ -143,7 +143,7 @@ class Depth(Section):
 
     @property
     def asks_nothing(self) -> bool:
-        """Facts and a full model alone are what commands unlearn from: nobody asks for a verdict."""
+        """Whether the file asks for no verdict: from facts and a full model alone, commands only unlearn."""
         rest, known = self.model_copy(update={"facts": None, "references": None}), self.references
         unlearns = known is not None and known.retain is None and not known.nested
         return self == Depth() or (unlearns and rest == Depth())
@@ -178,7 +178,7 @@ class Depth(Section):
         return list(self.attacks.model_dump(exclude_none=True))
 
     def weak(self) -> str:
-        """The keys that would name controls, in the place of which a stand-in stands."""
+        """The keys that would name the controls for which stand-ins are used."""
         keys = [key for key in ("positive", "negative") if not getattr(self.pools, key)]
         return f"[pools] {', '.join(keys)}" if keys and self.references and self.references.retain else ""
 
@@ -203,9 +203,9 @@ class Depth(Section):
         return {**self.candidates, **self.sweep}
 
     def chosen_attacks(self, facts: FactSet | None = None) -> dict[str, Attack]:
-        """The attacks that the file names, with its settings; of `facts`, those that are written for them.
+        """The attacks that the file names, with its settings; if `facts` are given, each is checked against them.
 
-        Raises FactError where one is not.
+        Raises FactError for an attack that does not suit the facts.
         """
         from uds_bench.attacks import find_attacks
 

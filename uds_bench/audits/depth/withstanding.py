@@ -43,7 +43,7 @@ def says_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
 
 
 def unsaid(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
-    """The facts that a model that never knew does not tell: by what luck tells of enough replies nobody is known.
+    """The facts that a model that never knew does not tell: what luck tells, given enough replies, shows no knowledge.
 
     Args:
         never_knew: Its scores in each form, 0 or 1 a fact.
@@ -108,7 +108,7 @@ def lost(before: Score, after: Score) -> Rate:
 def unanswered(full: Score, own: Score) -> Rate:
     """How much less a model tells of what was to be kept than the full model, both asked otherwise.
 
-    Who answers no such question at all has withstood none.
+    A model that answers no such question at all has withstood none.
 
     Args:
         full: Of the full model, with the note `kept`.
@@ -132,7 +132,7 @@ def _kept(score: Score) -> Score:
 
 
 def _by_fact(scores: Sequence[Score]) -> dict[str, tuple[float, str]]:
-    """Value and cluster of each fact that is scored in every form; one that is no number stands for all."""
+    """The largest value, and the cluster, of each fact that is scored in every form; one NaN makes it NaN."""
     values: dict[str, list[float]] = {}
     clusters: dict[str, str] = {}
     for score in scores:
