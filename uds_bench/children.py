@@ -1,4 +1,4 @@
-"""Processes of ours: they end with their parent, and what a stranger wrote is worked on in one that has limits."""
+"""Child processes: they end with their parent, and one with limits works on what a stranger wrote."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from uds_bench.errors import one_line
 MEMORY = 2 << 30
 """Bytes of address space that a child has."""
 A_CALL = 0.005
-"""Seconds by which each call adds to a child's time: what takes its whole allowance every time is no use."""
+"""Seconds of computing that each call adds to a child's allowance: a call that always uses all of it is no use."""
 ANSWER = 1 << 24
-"""Bytes of an answer."""
+"""The most bytes of an answer."""
 
 
 def end_with_parent() -> None:
@@ -38,18 +38,18 @@ def _end_with_parent() -> None:
 
 
 class ChildError(Exception):
-    """What a child said went wrong."""
+    """An error that a child reported."""
 
 
 class LimitError(ChildError):
-    """That a child went beyond its limits."""
+    """A child went beyond its limits."""
 
 
 class Child:
     """A process that answers calls of one function with JSON, within `seconds` of computing and `MEMORY`.
 
-    `function`: as `package.module:name`. It starts with the first call, and ends with its parent or beyond its limits;
-    the next call starts another one.
+    `function`: as `package.module:name`. The process starts with the first call. It ends with its parent, or beyond its
+    limits; then the next call starts another one.
     """
 
     def __init__(self, function: str, seconds: int) -> None:
@@ -128,7 +128,7 @@ def serve(function: str, seconds: int) -> None:
 
 
 def _limit(seconds: int) -> None:
-    """Of the whole process: it is killed after so many seconds of computing, and gets no more memory than `MEMORY`."""
+    """Limit this process: it is killed after so many seconds of computing, and gets no more memory than `MEMORY`."""
     try:
         import resource
     except ImportError:  # not on Windows

@@ -1,4 +1,4 @@
-"""The code that a number is computed by: a fault, or its mending, must not hide behind a stored score."""
+"""The digest of the code that computes a score: a stored score must hide neither a fault in it nor its repair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import uds_bench
 from uds_bench.storage import content_key, file_digest
 
 ROOMS = ("attacks", "checkpoints", "facts", "inference", "metrics", "retrieval", "scoring", "statistics")
-"""Packages that every score stands on."""
+"""Packages whose code every score depends on."""
 
 
 def code_digest(*modules: str) -> str:

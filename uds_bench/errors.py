@@ -8,16 +8,16 @@ from difflib import get_close_matches
 from typing import Any
 
 MESSAGE_LENGTH = 500
-"""Characters of a message."""
+"""The most characters of a message."""
 _COMMAND = re.compile(r"(?<!\S)::(?=\w)|##(?=\w*\[)")
-"""What CI systems would take for an order in the log of a job, as `::error::` and `##[error]`."""
+"""Text that CI systems would take for a command in the log of a job, such as `::error::` and `##[error]`."""
 
 _BREAK = re.compile(r"(?<! ) *[^\S ]\s*")
-"""White space that is more than spaces: of these a message may speak, as of two in a name."""
+"""White space that is more than spaces. A message may speak of plain spaces, such as two in a name."""
 
 
 def printable(said: object) -> str:
-    """What is said, on one line: characters that do not print are spelled out, and orders to CI broken."""
+    """A text on one line: characters that do not print are spelled out, and commands to CI are broken up."""
     line = _BREAK.sub(" ", str(said)).strip()
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     return _COMMAND.sub(lambda found: " ".join(found[0]), shown)
@@ -66,11 +66,11 @@ class StoreError(UdsError):
 
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
-"""By which the system says that a disk takes nothing more."""
+"""The error numbers by which the system says that a disk takes nothing more."""
 
 
 def unwritten(place: Any, error: OSError) -> UdsError:
-    """That something could not be written, and what to do.
+    """An error which says that something could not be written, and what to do.
 
     Args:
         place: The file, folder or bucket.
@@ -100,11 +100,11 @@ _ORDERS = KeyboardInterrupt, SystemExit, GeneratorExit
 
 
 def failures() -> type[BaseException]:
-    """What an `except` takes where what strangers wrote makes a library raise whatever: all but what ends a run or a
+    """The class to `except` where strangers' files may make a library raise anything: all but what ends a run or a
     test. A library in Rust panics by a class of its own, which is no Exception.
 
     Returns:
-        Of what is being raised, the class to be caught.
+        The class to be caught, given what is being raised.
 
     Example:
         >>> try:

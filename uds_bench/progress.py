@@ -40,8 +40,8 @@ class LoggedConsole(Console):
         self._written_at = monotonic()
 
     def lines(self, text: str, total: int) -> Callable[[int], None]:
-        """What advances steps and, where the last line is `EVERY` seconds old, writes how many are done, and about how
-        long the others take."""
+        """A function that advances the steps. If the last line is `EVERY` seconds old, it writes how many are done, and
+        about how long the others take."""
         done, started = 0, monotonic()
 
         def advance(by: int) -> None:
@@ -57,7 +57,7 @@ class LoggedConsole(Console):
 
 OpenConsole = Callable[[], AbstractContextManager[Console]]
 _free: Console | None = None
-"""A console that no bar is on: what goes on in it may show one."""
+"""A console without a bar: work inside an outer step may show a bar on it."""
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def watched(
     Args:
         text: What is done.
         total: How many steps it takes; fewer than `least` have no bar, and each may show its own steps.
-        open_console: Opens the console; without it the bar is on one that whatever goes on around left free, if any.
+        open_console: Opens the console. Without it, the bar is on the console that the outer step left free, if any.
         least: Steps that are worth a bar.
     """
     global _free
@@ -122,7 +122,7 @@ def hush() -> None:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """The library remarks on what strangers wrote in their own words, control characters and all: not here."""
+    """Silence the library inside the block: its remarks repeat what strangers wrote, control characters and all."""
     import transformers
 
     chatter: Any = transformers.utils.logging

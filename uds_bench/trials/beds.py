@@ -1,4 +1,4 @@
-"""A method on every bed with every seed: which models that makes, what is seen of it, what judges them."""
+"""The trials of an unlearning method: it runs on each audit's bed with each seed, and a manifest judges its models."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ SEEDS = (0, 1, 2)
 MANIFEST = "uds.toml"
 KILLED = "ended its process or was killed: see that memory is enough, and that it does not exit"
 SECONDS = 3.6e-9
-"""Of one core for each token to be forgotten and byte of weights: npo, made and judged beside other work."""
+"""Seconds that one core takes per forget token and byte of weights. They were measured with npo: models were made and
+judged while other work ran."""
 Tell = Callable[[str], None]
 
 
 class Place(NamedTuple):
-    """Where a method is tried. `again`: to see that the seed says it all."""
+    """Where a method is tried. `again`: it runs once more with the same seed, to check that the weights are the
+    same."""
 
     audit: str
     seed: int
@@ -54,7 +56,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Trials:
-    """What became of a method. `made`: folders of models; `failed`: why there is none; `manifest`: what judges them."""
+    """The trials of a method. `made`: the folder of the model of each place; `failed`: why a place has no model;
+    `manifest`: the file that judges the models."""
 
     method: UserMethod
     made: Mapping[Place, Path]
@@ -62,18 +65,18 @@ class Trials:
     manifest: Path
 
     def trial(self, place: Place) -> Trial:
-        """What was seen of the method there."""
+        """The record of what the method did at a place."""
         return _trial(self.made[place])
 
     @property
     def excused(self) -> dict[str, str]:
-        """The claims that the method is not meant to pass, as it says itself, of the audits that it was tried by."""
+        """The claims that the method declares it is not meant to pass, of the audits for which it made a model."""
         tried = {place.audit for place in self.made}
         return {claim: why for claim, why in self.method.expected.items() if claim.partition(".")[0] in tried}
 
     @property
     def problems(self) -> list[str]:
-        """What makes a run red, whatever the claims say."""
+        """The problems that make a run red, whatever its claims come to."""
         alike: dict[str, list[str]] = {}
         for place, why in self.failed.items():
             alike.setdefault(why, []).append(str(place))
@@ -87,7 +90,7 @@ class Trials:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader should know of it; claims judge what it did."""
+        """Lines that a reader should know about the method. They make no run red: claims judge what it did."""
         trials = {place: self.trial(place) for place in self.made}
         audits = dict.fromkeys(place.audit for place in self.made)
         one_seed = [name for name in audits if len({_weights(f) for p, f in self.made.items() if p.audit == name}) == 1]
@@ -102,7 +105,7 @@ class Trials:
 
 
 def require_claims(names: Iterable[str]) -> None:
-    """Raises ConfigurationError for the first that is no claim, of those that a method is not meant to pass."""
+    """Raises ConfigurationError for the first name that is no claim, of those that a method is not meant to pass."""
     for name in names:
         if name not in registry.claims():
             raise ConfigurationError(f"expected: there is no claim {name!r}: {did_you_mean(name, registry.claims())}")
@@ -123,10 +126,10 @@ def try_method(
 ) -> Trials:
     """Run a method on the beds of some audits, or of all, with three seeds, and write the manifest that judges them.
 
-    `share`: of its models, which are made and no more.
+    `share`: the part of the models to make; then no manifest is written.
 
-    Models that are there already are kept: they are known by the code in the method's folder, what it was given, and
-    seed. Of a method without a file nothing is known, so that its models are made anew.
+    A model that exists already is kept. It is known by the code in the method's folder, the data that the method gets,
+    and the seed. The code of a method without a file is unknown, so its models are made anew.
 
     Raises ConfigurationError for a method that gives back no model, and for one that made none anywhere.
     """
@@ -173,8 +176,8 @@ def _bed(audit: str) -> tuple[Bed, str]:
 
 
 def _given(bed: Bed) -> tuple[list[str], int]:
-    """What a method is given, by content: the model, and what it is to forget and to keep. And how much work that is:
-    tokens to be forgotten times the size of the weights."""
+    """The digests of the model and of the texts that a method gets, and the size of its work. The size is the number of
+    forget tokens times the bytes of the weights."""
     parent = specimens.folder(bed.parent)
     data = bed.data(AutoTokenizer.from_pretrained(parent))
     lessons = [[asdict(one) for one in part] for part in (data.forget, data.retain)]
@@ -185,7 +188,8 @@ def _given(bed: Bed) -> tuple[list[str], int]:
 def _all(
     method: UserMethod, folders: Mapping[Place, Path], engine: Engine | None
 ) -> Iterator[tuple[Place, Path | str]]:
-    """By place the folder, or why there is none, as they come; side by side where a process can import the method."""
+    """Yields each place with its folder, or with the reason why it has none, as they finish. They run side by side if
+    another process can import the method."""
     if engine is not None:
         yield from _elsewhere(method, folders, engine)
         return
