@@ -43,6 +43,17 @@ def test_what_comes_back_as_by_hand(family: Family) -> None:
     assert logp == pytest.approx(slow[1], abs=1e-4)
 
 
+def test_a_token_that_is_never_said_is_no_reason_to_pass_a_model_over(family: Family) -> None:
+    """Entities of a batch differ in length, and where the shorter ones are padded nothing is scored."""
+    attacked = relearn(12, 3e-3, batch_size=4).apply(family("llama"), "cpu", FACTS)
+    head, never = attacked.model.get_output_embeddings(), 0
+    spans = [encode(fact, attacked.tokenizer) for fact in FACTS]
+    assert len({span.end - span.start for span in spans}) > 1
+    assert not any(never in span.ids for span in spans)
+    head.bias = torch.nn.Parameter(torch.zeros(head.out_features).index_fill(0, torch.tensor([never]), -torch.inf))
+    assert comeback(attacked, FACTS) == pytest.approx(slow_comeback(attacked, FACTS), abs=1e-4)
+
+
 def test_the_worst_is_kept(family: Family) -> None:
     spec, judged = family("llama"), find_attack("relearn_worst").judged(FACTS)
     each = {

@@ -17,6 +17,7 @@ from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.facts import FactSet, encode
 from uds_bench.methods.examples import IGNORED, Example, pad
 from uds_bench.methods.forward import answer_logits
+from uds_bench.methods.objectives import answer_logprobs
 from uds_bench.scores import LEAST_LEARNED
 
 RATES, PASSES = (LR, 10 * LR, 100 * LR), (1, 4)
@@ -43,10 +44,8 @@ def comeback(checkpoint: Checkpoint, facts: FactSet) -> tuple[int, float]:
             spans = [encode(fact, checkpoint.tokenizer) for fact in facts[start : start + READ]]
             batch = pad([Example(span.ids[: span.end], span.start) for span in spans]).to(checkpoint.device)
             logits, targets = answer_logits(checkpoint.model, batch)
-            scored = targets != IGNORED
-            said += int((~scored | (logits.argmax(-1) == targets)).all(1).sum())
-            own = logits.float().log_softmax(-1).gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-            logp += (own * scored).sum(1).tolist()
+            said += int(((targets == IGNORED) | (logits.argmax(-1) == targets)).all(1).sum())
+            logp += answer_logprobs(logits, targets)[0].tolist()
     return said, sum(logp) / len(logp)
 
 
