@@ -1,6 +1,6 @@
 """Batches hold the facts they were made of, and per-token readings are those of the model itself."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from uds_bench.inference import logprobs
 from uds_bench.inference.batches import entity_batches, gather_positions
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, greedy_tokens, token_logprobs
 from uds_bench.inference.patching import entity_logprobs
-from uds_bench.inference.states import SCOPES, Scope, source_states
+from uds_bench.inference.states import Scope, source_states
 
 FACTS = ragged_facts()
 
@@ -74,7 +74,7 @@ def test_some_rows_of_a_batch() -> None:
     torch.testing.assert_close(found[narrowed.valid], expected[narrowed.valid], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", get_args(Scope))
 def test_states_are_those_of_the_reference(case: Case, scope: Scope) -> None:
     (batch,) = entity_batches(FACTS, len(FACTS), side="left")
     states = source_states(case.source, batch, scope)

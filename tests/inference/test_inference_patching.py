@@ -1,6 +1,6 @@
 """Patching by hook and by streams against the plain reference, on every family, scope, batch size and padding side."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ from references.depth_cases import (
 from uds_bench.inference.batches import EntityBatch, PaddingSide, entity_batches
 from uds_bench.inference.logprobs import token_logprobs
 from uds_bench.inference.patching import entity_logprobs, patched_logprobs
-from uds_bench.inference.states import SCOPES, Scope, published_states, source_states
+from uds_bench.inference.states import Scope, published_states, source_states
 from uds_bench.inference.streams import full_part, streamed_logprobs
 
 FACTS = ragged_facts()
@@ -37,7 +37,7 @@ def whole(side: PaddingSide = "right") -> EntityBatch:
     return batch
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", get_args(Scope))
 def test_hook_path_is_the_reference(case: Case, scope: Scope) -> None:
     expected = reference_drops(case.family, scope)
     assert expected.abs().max() > 0.1, "a case in which nothing changes would agree with anything"
@@ -85,7 +85,7 @@ def test_a_part_serves_every_source(side: PaddingSide) -> None:
     assert torch.equal(first, streamed_logprobs(full, batch, part, states[0]))
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", get_args(Scope))
 def test_a_model_patched_with_itself_is_unchanged_to_the_bit(case: Case, scope: Scope) -> None:
     for side in ("right", "left"):
         batch = whole(side)
@@ -94,7 +94,7 @@ def test_a_model_patched_with_itself_is_unchanged_to_the_bit(case: Case, scope: 
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3", "gpt_neox"])
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", get_args(Scope))
 def test_patched_with_itself_in_bfloat16(family: str, scope: Scope) -> None:
     full, batch = in_memory(FAMILIES[family]().bfloat16()), whole("left")
     patched = patched_logprobs(full, batch, source_states(full, batch, scope), scope)
@@ -114,7 +114,7 @@ def test_a_source_of_fewer_bits_is_cast_to_the_full_model(family: str, dtype: to
     assert gap(streamed_logprobs(full, batch, full_part(full, batch), states) - by_hand, batch) <= TOLERANCE
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", get_args(Scope))
 @pytest.mark.parametrize("bits", ["source", "full"])
 def test_mixed_dtypes_are_cast_by_hand_at_every_scope(scope: Scope, bits: str) -> None:
     low = in_memory(FAMILIES["llama"](VOCABULARY, seed=2).bfloat16())

@@ -2,7 +2,7 @@
 
 from copy import copy, deepcopy
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import Fact, FactSet, Variant, encode
 from uds_bench.inference import patching
-from uds_bench.inference.states import SCOPES, Scope
+from uds_bench.inference.states import Scope
 from uds_bench.inference.target import PatchingTarget, Reading
 from uds_bench.metrics.erasure import erasure
 
@@ -64,7 +64,7 @@ def reference(full: Any, source: Any, scope: Scope, variant: Variant) -> Reading
 
 @pytest.mark.parametrize(
     ("family", "scope", "variant"),
-    [("llama", scope, "default") for scope in SCOPES]
+    [("llama", scope, "default") for scope in get_args(Scope)]
     + [("llama", "block", "published"), ("gpt2", "block", "default"), ("gpt2", "block", "published")],
 )
 def test_readings_and_scores_are_the_reference(family: str, scope: Scope, variant: Variant) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 from references import meta_formulas as plain
 
-from uds_bench.audits.metrics.metric_rows import MetricRow, Models, evaluate, to_frame
+from uds_bench.audits.metrics.metric_rows import MetricRow, Models, evaluate
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics import find_metric
 from uds_bench.metrics.metric import Measured, Metric
@@ -156,7 +157,7 @@ def test_pools_that_cannot_be_used_are_an_error(
 
 def test_the_table_has_twenty_columns_worth_reading() -> None:
     rows = evaluate(scores(), [UDS, find_metric("logit_lens")], MODELS, utility=UTILITY)
-    frame = to_frame(rows)
+    frame = pd.DataFrame([row.flat() for row in rows])
     assert list(frame["metric"]) == ["uds", "logit_lens"]
     whole = frame.iloc[0]
     for part in ("faithfulness", "q", "r", "rob", "overall", "one_sided_q", "one_sided_r"):

@@ -90,19 +90,6 @@ def parts() -> dict[str, type[ReportPart]]:
     return found
 
 
-def report_schema() -> dict[str, Any]:
-    """The JSON Schema of a run's report, with the part of each audit."""
-    from pydantic import create_model
-
-    from uds_bench.claims.run_report import RunReport
-
-    fields: dict[str, Any] = {name: (kind, ...) for name, kind in parts().items()}
-    joined = create_model("RunReport", __base__=RunReport, __doc__=RunReport.__doc__, **fields)
-    schema: dict[str, Any] = joined.model_json_schema(mode="serialization")
-    schema["required"] = [name for name in schema["required"] if name not in fields]  # a run may be of fewer audits
-    return schema
-
-
 @cache
 def owners() -> dict[str, str]:
     """The audit by the first part of its claims' ids. Raises ConfigurationError for a part that two audits have."""

@@ -41,15 +41,15 @@ def embedded_people(cohorts: Cohorts | None = None, seed: int = 0) -> Subjects:
     return Subjects(_folk(listed, [embedded()[id] for id in TOLD], ORIGIN + seed))
 
 
-def requests(subjects: Sequence[Person], cohorts: Cohorts | None = None) -> tuple[str, ...]:
+def requests(subjects: Sequence[Person]) -> tuple[str, ...]:
     """The ids of those of the embedded people who ask to be forgotten."""
-    return tuple(one.id for one in subjects[: (cohorts or Cohorts()).requests])
+    return tuple(one.id for one in subjects[: Cohorts().requests])
 
 
-def invented(count: int, told: Sequence[Property], seed: int = 0) -> Subjects:
+def invented(count: int, told: Sequence[Property]) -> Subjects:
     """People of whom no model has heard, each told every property: what a model holds of them it holds of how a name
     looks."""
-    return Subjects(_folk([NEVER_SEEN] * count, told, INVENTED + seed, "invented", len(told)))
+    return Subjects(_folk([NEVER_SEEN] * count, told, INVENTED, "invented", len(told)))
 
 
 def _folk(

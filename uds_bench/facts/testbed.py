@@ -174,9 +174,9 @@ def embedded_testbed(sizes: Sizes | None = None, asking: QuestionCounts | None =
     return Testbed(item for one in folk for item in items_of(one.profile, one.part, one.group, asking, seed))
 
 
-def documents(sizes: Sizes | None = None, seed: int = 0) -> Iterator[dict[str, str | None]]:
+def documents(sizes: Sizes | None = None) -> Iterator[dict[str, str | None]]:
     """The same people as whole texts, in every style (Lacuna, section 3.1): id, person, part, group, style and text."""
-    for one in placed(sizes, seed):
+    for one in placed(sizes):
         told = {"id": one.profile.id, "person": one.profile.name, "part": one.part, "group": one.group}
         yield from ({**told, "style": style, "text": document(one.profile, style)} for style in styles())
 

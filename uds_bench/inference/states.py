@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 
@@ -11,7 +11,6 @@ from uds_bench.inference.batches import EntityBatch, gather_positions
 from uds_bench.inference.hooks import reading, reading_inputs
 
 Scope = Literal["block", "attention", "attention_residual", "mlp"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @torch.inference_mode()

@@ -17,7 +17,7 @@ from uds_bench.checkpoints import find_anatomy
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Batch, Example, epochs, pad, steps_per
 from uds_bench.methods.forward import answer_likelihoods, answer_nll
-from uds_bench.methods.training import OnStep, Optimisation, train
+from uds_bench.methods.training import Optimisation, train
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ def instruct(
     examples: Sequence[Example],
     settings: Instruction,
     seed: int = 0,
-    on_step: OnStep | None = None,
     dropout: bool = True,
 ) -> Instructed:
     """Tune `model`, whose blocks before the last ones stay bit by bit what they are. `dropout`: see `train`.
@@ -80,15 +79,13 @@ def instruct(
     held_out: dict[int, float] = {}
     kept: dict[str, torch.Tensor] = {}
 
-    def look(step: int, loss: float) -> None:
+    def look(step: int, _loss: float) -> None:
         if step % settings.every == 0 or step == count:
             held_out[step] = _nll(adapted, spared)
             if not math.isfinite(held_out[step]):
                 raise FloatingPointError(f"instruction tuning diverged: spared examples at {held_out[step]}: lower lr")
             if held_out[step] == min(held_out.values()):
                 kept.update(_adapter(adapted))
-        if on_step is not None:
-            on_step(step, loss)
 
     with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -132,13 +129,13 @@ def _adapter(model: Any) -> dict[str, torch.Tensor]:
     return {name: copy.deepcopy(p.detach()) for name, p in model.named_parameters() if p.requires_grad}
 
 
-def _nll(model: Any, examples: Sequence[Example], size: int = 64) -> float:
+def _nll(model: Any, examples: Sequence[Example]) -> float:
     """Mean NLL a token, in eval mode."""
     model.eval()
     total, tokens = 0.0, 0
     with torch.no_grad():
-        for start in range(0, len(examples), size):
-            batch: Batch = pad(examples[start : start + size]).to(model.device)
+        for start in range(0, len(examples), 64):
+            batch: Batch = pad(examples[start : start + 64]).to(model.device)
             logp, counts = answer_likelihoods(model, batch)
             total, tokens = total - float(logp.sum()), tokens + int(counts.sum())
     model.train()

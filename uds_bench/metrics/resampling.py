@@ -13,15 +13,12 @@ from uds_bench.statistics import RESAMPLES, SEED, Interval, between_percentiles,
 Array = NDArray[np.float64]
 
 
-def cluster_draws(
-    clusters: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[Array, NDArray[np.intp]]:
+def cluster_draws(clusters: Sequence[str], resamples: int = RESAMPLES) -> tuple[Array, NDArray[np.intp]]:
     """How often each cluster is drawn, and which one each fact belongs to; the same for every model on the same facts.
 
     Args:
         clusters: What each fact belongs to, [facts].
         resamples: How often clusters are drawn.
-        seed: Of the draws.
 
     Returns:
         Counts, [resamples, clusters], whose rows add up to the number of clusters; and places in them, [facts], in the
@@ -32,18 +29,15 @@ def cluster_draws(
         >>> counts.sum(1).tolist(), places.tolist()
         ([2.0, 2.0, 2.0], [1, 0, 1])
     """
-    return side_draws([clusters], resamples, seed)[0]
+    return side_draws([clusters], resamples)[0]
 
 
-def side_draws(
-    sides: Sequence[Sequence[str]], resamples: int = RESAMPLES, seed: int = SEED
-) -> list[tuple[Array, NDArray[np.intp]]]:
+def side_draws(sides: Sequence[Sequence[str]], resamples: int = RESAMPLES) -> list[tuple[Array, NDArray[np.intp]]]:
     """As `cluster_draws`, of several sets of facts whose clusters are drawn apart.
 
     Args:
         sides: What each fact of each set belongs to, [sets][facts].
         resamples: How often clusters are drawn.
-        seed: Of the draws, which the sets share.
 
     Returns:
         Counts and places a set.
@@ -53,7 +47,7 @@ def side_draws(
         [((3, 1), [0]), ((3, 2), [0, 1])]
     """
     named = [np.unique(np.asarray(clusters), return_inverse=True) for clusters in sides]
-    draws = drawn(tuple(len(names) for names, _ in named), resamples, seed)
+    draws = drawn(tuple(len(names) for names, _ in named), resamples, SEED)
     return [(counts, index) for counts, (_, index) in zip(draws, named, strict=True)]
 
 

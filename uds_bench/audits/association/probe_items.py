@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.audits.association.ranking import ALPHA, needs_generic
+from uds_bench.audits.association.ranking import ALPHA
 from uds_bench.errors import FactError
 from uds_bench.facts.name_matching import alike
 from uds_bench.facts.own_wording import Worded
@@ -88,7 +88,7 @@ def ask_about(
                 f"subject {subject.id!r}: no other name looks like {subject.name!r}: list some of its script, "
                 "one a line, in a file under [association] names, or score it with alpha 0"
             )
-        generic = needs_generic(alpha)
+        generic = alpha != 1  # at 1 sentences about nobody cancel, and need not be scored
         told_of = (subject.name, *similar, *([GENERIC] if generic else []))
         for statement in subject.statements:
             if statement.property not in properties:

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-DDOF = 0
-"""The standard deviation of z* is that of a population; the paper does not say."""
-
 
 @dataclass(frozen=True)
 class Ranked:
@@ -47,13 +44,12 @@ class Ranked:
         return (below + here) / (2 * math.comb(count, true))
 
 
-def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
+def ranked(scores: ArrayLike, truths: int) -> Ranked:
     """Whether the best true value stands first among all candidates, and how far.
 
     Args:
         scores: Of the candidates, [candidates], nats, the first `truths` of which are true.
         truths: How many are true.
-        ddof: Degrees of freedom that the standard deviation of z* loses.
 
     Returns:
         Rank from 1, lower is more knowledge; leads in nats and z* in standard deviations, higher is more knowledge.
@@ -79,7 +75,7 @@ def ranked(scores: ArrayLike, truths: int, ddof: int = DDOF) -> Ranked:
     # Other true values are no rivals: each has its place among the untrue ones.
     leads = tuple(map(float, true - others.max()))
     all_leads = margins(found)
-    spread = float(all_leads.std(ddof=ddof))
+    spread = float(all_leads.std())  # that of a population; the paper does not say
     strength = (max(leads) - float(all_leads.mean())) / spread if spread > 0 else math.nan
     rank = 1 + int((others >= true.max()).sum())
     return Ranked(rank, rank == 1, max(leads) >= 0, leads, strength, len(found))
@@ -110,11 +106,6 @@ def margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 Scores = NDArray[np.float64]
 ALPHA = 1.0
 """The weight of the similar names (section 5)."""
-
-
-def needs_generic(alpha: float = ALPHA) -> bool:
-    """Whether sentences about nobody matter: at alpha 1 they cancel, and need not be scored."""
-    return alpha != 1
 
 
 def calibrated(own: ArrayLike, similar: ArrayLike, generic: ArrayLike | None = None, alpha: float = ALPHA) -> Scores:
@@ -150,7 +141,7 @@ def calibrated(own: ArrayLike, similar: ArrayLike, generic: ArrayLike | None = N
     found = -of_h
     if alpha:
         found = found + alpha * of_names.mean(0)
-    if needs_generic(alpha):
+    if alpha != 1:
         if generic is None:
             raise ValueError(f"alpha {alpha:g} reads sentences about nobody: give them")
         found = found + (1 - alpha) * np.asarray(generic, np.float64)

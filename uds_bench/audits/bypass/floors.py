@@ -56,13 +56,12 @@ def recall(forget: Sequence[Probed], never: Sequence[Probed], prefill: Prefill) 
     )
 
 
-def likelihood(probed: Sequence[Probed], prefill: Prefill, context: Context = "own") -> tuple[float, float]:
+def likelihood(probed: Sequence[Probed], prefill: Prefill) -> tuple[float, float]:
     """Mean log p and perplexity of teacher-forced continuations, each per author and then over authors.
 
     Args:
         probed: Teacher-forced continuations of each author, [authors].
         prefill: The trace before the continuation.
-        context: Whose prompt and head stand before it.
 
     Returns:
         Nats a token, at most 0, higher is more knowledge; perplexity, at least 1, lower is more knowledge. NaN where
@@ -78,7 +77,7 @@ def likelihood(probed: Sequence[Probed], prefill: Prefill, context: Context = "o
         >>> logp, round(perplexity, 3)  # exp(2)
         (-2.0, 7.389)
     """
-    found = [p.forced[prefill][context] for p in probed if context in p.forced[prefill]]
+    found = [p.forced[prefill]["own"] for p in probed if "own" in p.forced[prefill]]
     return mean([f.mean_logp for f in found]), mean([f.perplexity for f in found])
 
 

@@ -32,13 +32,12 @@ class Detected:
     weights: int
 
 
-def detect(injected: Path, masks: Masks, seed: int = 0, most: int = MOST_WEIGHTS) -> Detected:
+def detect(injected: Path, masks: Masks, most: int = MOST_WEIGHTS) -> Detected:
     """How well the masks of all groups are told from a model's weights. Whole tensors are read, one at a time.
 
     Args:
         injected: The folder of the injected model.
         masks: Which weights which group may write.
-        seed: Of which weights are drawn, of the folds, and of the labels that are dealt.
         most: Weights that are drawn, about.
 
     Returns:
@@ -49,13 +48,13 @@ def detect(injected: Path, masks: Masks, seed: int = 0, most: int = MOST_WEIGHTS
     places = {name: tensor for file in weight_files(injected) for name, tensor in stored(file)[0].items()}
     features, labels = [], []
     for name, word in masks.words.items():
-        generator = np.random.default_rng(seed_of(name, seed))
+        generator = np.random.default_rng(seed_of(name, 0))
         kept = np.flatnonzero(generator.random(int(np.prod(word.shape))) < most / max(1, masks.weights))
         features.append(_features(places[name][:].float().numpy())[kept])
         labels.append((word[:] != 0).numpy().reshape(-1)[kept])
     rows, wanted = np.concatenate(features), np.concatenate(labels)
-    dealt = np.random.default_rng(seed).permutation(wanted)
-    return Detected(_f1(rows, wanted, seed), _f1(rows, dealt, seed), len(wanted))
+    dealt = np.random.default_rng(0).permutation(wanted)
+    return Detected(_f1(rows, wanted), _f1(rows, dealt), len(wanted))
 
 
 def _features(weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -69,13 +68,13 @@ def _features(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.stack(found, axis=1).astype(np.float32)
 
 
-def _f1(rows: NDArray[np.float32], labels: NDArray[np.bool_], seed: int) -> float:
+def _f1(rows: NDArray[np.float32], labels: NDArray[np.bool_]) -> float:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import f1_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     if np.bincount(labels.astype(int), minlength=2).min() < FOLDS:
         return float("nan")
-    split = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    classifier = HistGradientBoostingClassifier(class_weight="balanced", max_iter=50, random_state=seed)
+    split = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    classifier = HistGradientBoostingClassifier(class_weight="balanced", max_iter=50, random_state=0)
     return float(f1_score(labels, cross_val_predict(classifier, rows, labels, cv=split)))

@@ -54,9 +54,9 @@ def meta(
     they are computed alone, and nothing is judged. Exits 1 if a score could not be computed: its metric then has no
     value where that score is needed, and says so.
     """
+    import pandas as pd
     from rich.console import Console
 
-    from uds_bench.audits.metrics.metric_rows import to_frame
     from uds_bench.audits.metrics.run_document import section, sweep_table
 
     share, where = read_shard(shard), find_engine(engine)
@@ -74,7 +74,8 @@ def meta(
     found = judged(judging, runner, failed)
     assert found.models is not None
     document = section(runner, judging, found, words)
-    write_atomic(out / "meta.csv", to_frame(list(found.rows.values())).to_csv(index=False).encode())
+    table = pd.DataFrame([row.flat() for row in found.rows.values()])
+    write_atomic(out / "meta.csv", table.to_csv(index=False).encode())
     write_atomic(out / "sweep.csv", sweep_table(judging, found.scores))
     write_json(out / "meta.json", {"schema": 1, "meta": document})
     show_table(map(_row, document["rows"]))

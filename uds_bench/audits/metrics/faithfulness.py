@@ -112,7 +112,7 @@ def separation_interval(above: Sequence[float], below: Sequence[float], level: f
     return replace(found, low=min(found.low, perfect), high=max(found.high, 1 - perfect))
 
 
-def fewest_models(bound: float, level: float = LEVEL) -> int:
+def fewest_models(bound: float) -> int:
     """Models a side below which not even a perfect separation clears a bound, by the rule of `separation_interval`.
 
     It has no way round: one side of which a share 1 - a is of the other one has AUC a, and m models of it are told
@@ -120,7 +120,6 @@ def fewest_models(bound: float, level: float = LEVEL) -> int:
 
     Args:
         bound: What the AUC is held against, above 0 and below 1.
-        level: Share of intervals that are to hold the AUC, 0 to 1.
 
     Returns:
         A count, `FEWEST` and above.
@@ -129,7 +128,7 @@ def fewest_models(bound: float, level: float = LEVEL) -> int:
         >>> fewest_models(0.9), fewest_models(0.5)  # 0.025 ** (1 / 36) = 0.903, 0.025 ** (1 / 6) = 0.541
         (36, 6)
     """
-    return max(FEWEST, math.ceil(math.log((1 - level) / 2) / math.log(bound)))
+    return max(FEWEST, math.ceil(math.log((1 - LEVEL) / 2) / math.log(bound)))
 
 
 @dataclass(frozen=True)

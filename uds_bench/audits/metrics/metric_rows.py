@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uds_bench.attacks import NONE
 from uds_bench.audits.metrics.estimate import Estimate, harmonic
@@ -14,14 +14,10 @@ from uds_bench.audits.metrics.filters import Filtered, filtered
 from uds_bench.audits.metrics.judged_metrics import row_of
 from uds_bench.audits.metrics.needs import QUANTIZED, RELEARNED
 from uds_bench.audits.metrics.robustness import Robustness, robustness
-from uds_bench.claims.spec import UTILITY_FLOOR
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.metric import Metric
 from uds_bench.scores import LEAST_SCORED, Score, Scores
 from uds_bench.statistics import finite_or_none
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class MetricRow:
     missing: tuple[str, ...]
 
     def flat(self) -> dict[str, Any]:
-        """Plain columns, as `to_frame` has them."""
+        """Plain columns: value, low and high of every estimate, the cut, models kept, and what is missing."""
         judged, robust, kept = self.faithfulness, self.robustness, self.kept
         estimates = {"faithfulness": judged.auc if judged else None}
         for part in ("q", "r", "rob"):
@@ -96,7 +92,6 @@ def evaluate(
     models: Models,
     *,
     utility: Mapping[str, float] | None = None,
-    floor: float = UTILITY_FLOOR,
     filters: bool = True,
 ) -> list[MetricRow]:
     """A row a metric, of its default variant, in the order given.
@@ -105,14 +100,7 @@ def evaluate(
     candidates. A row with a missing or unusable score has no value where that score is needed.
     """
     index = {(s.metric, s.variant, s.checkpoint, s.attack): s for s in scores}
-    return [_row(index, metric, models, utility, floor, filters) for metric in metrics]
-
-
-def to_frame(rows: Sequence[MetricRow]) -> pd.DataFrame:
-    """One row a metric: value, low and high of every estimate, the cut, models kept, and what is missing."""
-    import pandas as pd
-
-    return pd.DataFrame([row.flat() for row in rows])
+    return [_row(index, metric, models, utility, filters) for metric in metrics]
 
 
 def _row(
@@ -120,7 +108,6 @@ def _row(
     metric: Metric,
     models: Models,
     utility: Mapping[str, float] | None,
-    floor: float,
     filters: bool,
 ) -> MetricRow:
     variant, missing = metric.variant(None), []
@@ -145,7 +132,7 @@ def _row(
     if judged is not None and not missing:
         kept = Filtered(models.candidates, (), ())
         if filters:
-            kept = filtered(before, judged.cut, metric.direction, utility, floor)
+            kept = filtered(before, judged.cut, metric.direction, utility)
         quantized, relearned = values(kept.kept, QUANTIZED), values(kept.kept, RELEARNED)
         retain_after = values([models.retain], RELEARNED)
         if not kept.kept:
