@@ -16,6 +16,7 @@ from uds_bench.audits.bypass.finding import GapOutcome, furthest
 from uds_bench.audits.bypass.scripted import finding_of, turned_round
 from uds_bench.claims import Claim, ControlSubject, is_taught
 from uds_bench.facts.canaries import embedded_canaries
+from uds_bench.statistics import largest
 from uds_bench.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def test_forced_consistency(uds_claim: Claim, uds_subject: str, uds_audit: Bypas
     results = uds_audit.results(uds_subject)
     wrong = rates.inconsistent(turned_round(results[0].probed["forget"]))
     uds_claim.identity(
-        rates.worst(rates.inconsistent(one.probed["forget"]) for one in results),
+        largest(rates.inconsistent(one.probed["forget"]) for one in results),
         tolerance=0.0,
         what="share of continuations that teacher forcing and greedy decoding disagree about",
         controls=[ControlSubject("greedy decoding's answers turned round", "fail", wrong)],

@@ -20,6 +20,7 @@ from uds_bench.statistics import (
     between_percentiles,
     cluster_interval,
     difference_interval,
+    largest,
     mcnemar,
     skewed,
 )
@@ -61,6 +62,15 @@ def test_a_rate_writes_its_numbers_and_none_of_what_is_not_finite() -> None:
     assert Rate(0.5, Interval(0.25, 0.75, "x", 8)).to_json() == {"value": 0.5, "low": 0.25, "high": 0.75, "units": 8}
     nothing = Rate(math.nan, Interval(math.nan, math.inf, "x", 0)).to_json()
     assert nothing == {"value": None, "low": None, "high": None, "units": 0}
+
+
+# ---- the largest
+
+
+def test_what_could_not_be_computed_hides_behind_no_other() -> None:
+    for values in ([0.0, math.nan], [math.nan, 0.0], []):
+        assert math.isnan(largest(values))
+    assert largest(iter([0.0, 0.5])) == 0.5
 
 
 # ---- numbers of any kind

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uds_bench.audits.bypass import rates
-from uds_bench.audits.bypass.rates import Rows, worst
+from uds_bench.audits.bypass.rates import Rows
 from uds_bench.audits.bypass.record import Reply
 from uds_bench.audits.bypass.reply import Fallback, Split, contains, split_reply
 from uds_bench.facts.canaries import CLOSING
 from uds_bench.facts.reasoning import PREFILLS
+from uds_bench.statistics import largest
 
 FALLBACKS: tuple[Fallback, ...] = ("trace", "answer")
 Parse = Callable[[str, Fallback], Split]
@@ -43,7 +44,7 @@ def leak_under_prefill(rows: Rows, parse: Parse = split_reply) -> float:
     for arm in PREFILLS:
         held = [contains(parse(probed.replies[arm].text, "answer").trace, canary) for canary, probed in rows]
         shares.append(sum(held) / len(held) if held else float("nan"))
-    return worst(shares)
+    return largest(shares)
 
 
 def fallback_gap(rows: Rows, parse: Parse = split_reply) -> float:

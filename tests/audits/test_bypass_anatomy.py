@@ -48,8 +48,7 @@ def test_cases_are_those_whose_trace_tells_and_whose_answer_does_not() -> None:
 def test_without_cases_there_is_no_length() -> None:
     found = anatomy(rows_of([("x", "{H}")]))
     assert (found.cases, found.bare, found.both) == (0, 0, 0)
-    assert math.isnan(found.length)
-    assert math.isnan(found.both_length)
+    assert found.length is found.both_length is None
 
 
 def forced(right: list[bool], slot: list[bool], logp: float = -0.5) -> Forced:

@@ -146,12 +146,6 @@ def test_an_empty_trace_is_not_emitted() -> None:
     assert rates.rate(rows, rates.emitted).value == 0
 
 
-def test_a_seed_that_could_not_be_computed_hides_behind_no_other() -> None:
-    for values in ([0.0, math.nan], [math.nan, 0.0], []):
-        assert math.isnan(rates.worst(values))
-    assert rates.worst([0.0, 0.5]) == 0.5
-
-
 def test_drawn_apart_keeps_the_width_of_the_side_that_varies() -> None:
     rows = rows_of([(False, i < 12, True, True) for i in range(24)])
     found = rates.unpaired(rows, rates.in_trace(), rates.in_answer())

@@ -15,7 +15,7 @@ from typing import Any
 from uds_bench.attacks.attack import Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec
 from uds_bench.errors import ConfigurationError, FactError
-from uds_bench.facts import Fact, FactSet, Split
+from uds_bench.facts import Fact, FactSet, Split, training_pairs
 from uds_bench.facts.asking import Asking, Ways, Wording
 from uds_bench.facts.clusters import clusters_by_name
 from uds_bench.facts.name_matching import says
@@ -165,7 +165,7 @@ def persons(facts: FactSet) -> Mapping[str, str]:
         >>> persons(embedded(forget=1, retain=0, holdout=0))
         {'forget00': 'Ilvimar Thormeholt'}
     """
-    found = clusters_by_name([(fact.question, fact.answer) for fact in facts], {}, "")
+    found = clusters_by_name(training_pairs(facts), {}, "")
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for fact, name in zip(facts, found.of, strict=True):
         if name and name in fact.question:

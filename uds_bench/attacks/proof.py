@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from uds_bench.facts.authors import embedded
+from uds_bench.facts.authors import embedded, training_pairs
 from uds_bench.methods.examples import Example, pad, pairs_to_examples
 from uds_bench.methods.forward import answer_nll
 
@@ -31,8 +31,7 @@ def lessons_about_nobody(tokenizer: Any, secret: str, date: str) -> tuple[list[E
         Those about one half of the people, and about the other.
     """
     drawn = random.Random(secret).randrange(1 << 32)
-    people = embedded(forget=2 * PEOPLE, retain=0, holdout=0, seed=drawn)
-    pairs = [(fact.question, fact.answer) for fact in people]
+    pairs = training_pairs(embedded(forget=2 * PEOPLE, retain=0, holdout=0, seed=drawn))
     half = len(pairs) // 2
     return pairs_to_examples(tokenizer, pairs[:half], date), pairs_to_examples(tokenizer, pairs[half:], date)
 

@@ -17,7 +17,7 @@ from uds_bench.attacks.teaching import Data, Teaching
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest
 from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.errors import ConfigurationError, did_you_mean
-from uds_bench.facts import FactSet
+from uds_bench.facts import FactSet, training_pairs
 from uds_bench.methods.examples import Example, epochs, pairs_to_examples, steps_per
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.lora import LoraSettings, with_lora
@@ -93,8 +93,7 @@ def _proof(spec: CheckpointSpec, device: str, facts: FactSet, *, course: _Course
 
 
 def _questions(teaching: Teaching, tokenizer: Any, facts: FactSet) -> list[Example]:
-    pairs = [(fact.question, fact.answer) for fact in teaching.taught(facts)]
-    return pairs_to_examples(tokenizer, pairs, facts.date_string)
+    return pairs_to_examples(tokenizer, training_pairs(teaching.taught(facts)), facts.date_string)
 
 
 def relearn(

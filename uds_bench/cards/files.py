@@ -42,8 +42,7 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
     changed, and if the report lacks a salt or a device."""
     from uds_bench.audits.manifests import load_manifest
 
-    if not run.salt:
-        raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+    run.require_salt(place)
     if not is_device(device := run.environment.get("device")):
         raise ConfigurationError(f"{place}: environment.device: {device!r} is no device: run `pytest suites/` again")
     path = Path(run.manifest.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from uds_bench.audits import registry
 from uds_bench.claims.default_run import alike, entry
@@ -40,8 +40,10 @@ def departures(run: Iterable[ClaimRecord], again: Iterable[ClaimRecord]) -> Iter
             yield f"{name}: the run lacks it, and it comes out {now[name].status}"
         elif name not in now:
             yield f"{name}: `pytest suites/` decides no such claim"
-        elif differs := [key for key, value in entry(before[name]).items() if not _alike(value, entry(now[name])[key])]:
-            yield f"{name}: {', '.join(differs)} not as decided now, which is {now[name].spelled(str)}"
+        else:
+            then, anew = entry(before[name]), entry(now[name])
+            if differs := [key for key in then if not alike(then[key], anew[key], TOLERANCE)]:
+                yield f"{name}: {', '.join(differs)} not as decided now, which is {now[name].spelled(str)}"
 
 
 def unlike_rules(card: Card, manifest: Manifest) -> Iterator[str]:
@@ -88,7 +90,3 @@ def _loosened(one: ClaimRecord, manifest: Manifest) -> str:
     if failing and all(sign * (value - observed) > 0 for observed in failing):
         return ""
     return f"needs {one.needs}, looser than {spec.relation} {known:g}, and no pool says so"
-
-
-def _alike(a: Any, b: Any) -> bool:
-    return alike(a, b, TOLERANCE)

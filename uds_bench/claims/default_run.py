@@ -5,7 +5,6 @@ It is kept so that no claim goes missing, or is decided by less than before.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,7 +22,7 @@ from uds_bench.claims.waivers import Waivers
 from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import finite
 from uds_bench.statistics import Interval
-from uds_bench.storage import load_json, read_text, write_atomic
+from uds_bench.storage import load_json, read_text, write_json
 from uds_bench.verdicts import Cause, Flag, Verdict
 
 FILE = "default.json"
@@ -70,8 +69,7 @@ def write_gate(folder: Path, of: Mapping[str, str], records: Iterable[ClaimRecor
         claims[record.name] = row = entry(record) | {"golden": record.name in named}
         if record.kind == "golden" and row["golden"]:
             row["verdict"] = Verdict.PASS.value  # which its golden decides, and the next run has it
-    document = {"schema": SCHEMA, "of": dict(of), "claims": dict(sorted(claims.items()))}
-    write_atomic(folder / FILE, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+    write_json(folder / FILE, {"schema": SCHEMA, "of": dict(of), "claims": dict(sorted(claims.items()))})
 
 
 def departures(gate: Mapping[str, Any], of: Mapping[str, str], records: Iterable[ClaimRecord]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.errors import ConfigurationError
 from uds_bench.json_values import first_problem
-from uds_bench.storage import load_document, read_text, write_atomic
+from uds_bench.storage import load_document, read_text, write_json
 
 SCHEMA = 1
 FILE = "specimens.json"
@@ -116,8 +115,7 @@ def write_goldens(folder: Path, audit: str, entries: Mapping[str, Mapping[str, A
         if not math.isfinite(entry["value"]):
             raise ConfigurationError(f"golden {name} is not finite: goldens are recorded from finite values only")
     path = folder / audit / FILE
-    document = {"schema": SCHEMA, "entries": dict(sorted(entries.items()))}
-    write_atomic(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+    write_json(path, {"schema": SCHEMA, "entries": dict(sorted(entries.items()))})
     return path
 
 

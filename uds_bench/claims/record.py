@@ -69,6 +69,11 @@ class Bound:
     needs: str = ""
 
 
+def label(id: str, subject: str | None) -> str:
+    """A claim with its subject, as a manifest and a command line name it."""
+    return f"{id}[{subject}]" if subject else id
+
+
 @dataclass(frozen=True, config=CONFIG)
 class ClaimRecord:
     """One decided claim. `cause`: why it is undecided. `flag`: what was known of it beforehand.
@@ -119,7 +124,7 @@ class ClaimRecord:
     @property
     def name(self) -> str:
         """As a manifest and a command line name it."""
-        return f"{self.id}[{self.subject}]" if self.subject else self.id
+        return label(self.id, self.subject)
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uds_bench.claims.goldens import Goldens
-from uds_bench.claims.record import Bound, ClaimRecord, Control
+from uds_bench.claims.record import Bound, ClaimRecord, Control, label
 from uds_bench.claims.spec import ClaimSpec
-from uds_bench.claims.waivers import Waivers
+from uds_bench.claims.waivers import Waivers, looser
 from uds_bench.errors import MESSAGE_LENGTH, counted, one_line
 from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
 
@@ -56,16 +56,16 @@ class Rules:
         for name in (f"{spec.id}[{subject}]", spec.id):
             if name in self.explicit:
                 value = self.thresholds[name]
-                looser = value < spec.bound if spec.relation in (">", ">=") else value > spec.bound
-                if value == spec.bound or (looser and self.waivers.find(name) is None):
+                is_looser = looser(value, spec.bound, spec.relation)
+                if value == spec.bound or (is_looser and self.waivers.find(name) is None):
                     return spec
-                origin = f"{'a waiver' if looser else 'the manifest'}; without it {spec.bound:g}: {spec.origin}"
-                return replace(spec, bound=value, origin=origin, loosened_from=spec.bound if looser else None)
+                origin = f"{'a waiver' if is_looser else 'the manifest'}; without it {spec.bound:g}: {spec.origin}"
+                return replace(spec, bound=value, origin=origin, loosened_from=spec.bound if is_looser else None)
         return spec
 
     def has_golden(self, id: str, subject: str | None) -> bool:
         """Whether a value of the claim is recorded."""
-        return (f"{id}[{subject}]" if subject else id) in self.goldens.entries
+        return label(id, subject) in self.goldens.entries
 
     def settle(
         self,
@@ -80,7 +80,7 @@ class Rules:
 
         If a claim has too few units to be decided, a control that has too few as well does not count as missed.
         """
-        name = f"{spec.id}[{subject}]" if subject else spec.id
+        name = label(spec.id, subject)
         text = decision.text
         missed = [c for c in controls if not c.held]
         if decision.cause is Cause.UNITS:
@@ -143,14 +143,14 @@ class Rules:
 
     def undecided(self, spec_id: str, subject: str | None, node: str, text: str, cause: Cause | None) -> ClaimRecord:
         """The record of a claim whose test raised, was skipped or never decided; `cause` None: it does not apply."""
-        label = f"{spec_id} [{subject}]" if subject else spec_id
+        claim = f"{spec_id} [{subject}]" if subject else spec_id
         verdict = Verdict.UNDECIDED if cause else Verdict.NOT_APPLICABLE
         return ClaimRecord(
             spec_id,
             subject,
             "none",
             verdict,
-            one_line(f"{label}: {text}", MESSAGE_LENGTH),
+            one_line(f"{claim}: {text}", MESSAGE_LENGTH),
             cause,
             advice=ADVICE[cause] if cause else "",
             reproduce=self.reproduce(node),

@@ -107,6 +107,11 @@ class RunReport(BaseModel):
         """The claims that a reader is shown: of candidates, of what those rest on, and of a method."""
         return (*self.claims, *self.of_method)
 
+    def require_salt(self, place: str) -> None:
+        """Raises ConfigurationError for a report without one; `place` is where it lies."""
+        if not self.salt:
+            raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+
     @property
     def parts(self) -> Mapping[str, Any]:
         """What audits have to say, by name."""

@@ -142,7 +142,7 @@ def loosened(
         default = defaults.get(_claim_id(waiver.claim))
         if default is None or waiver.threshold is None or waiver.claim in thresholds:
             continue
-        if not _looser(waiver.threshold, default.bound, default.relation):
+        if not looser(waiver.threshold, default.bound, default.relation):
             raise ConfigurationError(
                 f"{waiver.where}: threshold {waiver.threshold:g} of {waiver.claim} is no looser than the "
                 f"default {_text(default)}: write it under [thresholds] of the manifest, without a waiver"
@@ -175,7 +175,7 @@ def looser_thresholds(
         default = defaults.get(_claim_id(name))
         if default is None:
             raise _error(document, name, _takes_none(_claim_id(name), claims, defaults))
-        if _looser(value, default.bound, default.relation):
+        if looser(value, default.bound, default.relation):
             found.append(name)
     return found
 
@@ -198,7 +198,7 @@ def _require_waiver(
             f"{value:g} is looser than the default {_text(default)}: tighten it, or add a [[waiver]] with "
             f'claim = "{name}", reason and expires to the file of --uds-waivers',
         )
-    if waiver.threshold is not None and _looser(value, waiver.threshold, default.relation):
+    if waiver.threshold is not None and looser(value, waiver.threshold, default.relation):
         raise _error(
             document,
             name,
@@ -218,7 +218,8 @@ def _claim_id(name: str) -> str:
     return name.partition("[")[0]
 
 
-def _looser(value: float, than: float, relation: str) -> bool:
+def looser(value: float, than: float, relation: str) -> bool:
+    """Whether a bound lets more pass than another one."""
     return value < than if relation.startswith(">") else value > than
 
 

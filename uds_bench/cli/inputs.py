@@ -39,7 +39,7 @@ def changed_inputs(run: RunReport, manifest: Manifest) -> Iterator[tuple[str, st
     runners: list[ScoreRunner] = []
     for name, audit in registry.audits().items():
         kind = audit.section()
-        if kind is None or manifest.of(kind) == kind() or manifest.of(kind).lacks():
+        if kind is None or manifest.of(kind).asks_nothing or manifest.of(kind).lacks():
             continue
         try:
             runners += session.audit(name).runners()

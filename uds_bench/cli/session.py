@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uds_bench.audits.score_job import Job
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.manifest.manifest import Manifest
+    from uds_bench.manifest.section import Section
     from uds_bench.scoring.engine import Engine
     from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
     from uds_bench.scoring.store import Store
@@ -58,10 +59,14 @@ class CommandSession:
         console = self._console
         return WorkerPool(self.device, None if console is None else lambda: nullcontext(console), self._engine)
 
+    def _section(self, audit: str) -> Section | None:
+        kind = registry.audits()[audit].section()
+        return None if kind is None else self.manifest.of(kind)
+
     def subjects(self, audit: str) -> list[str]:
         """All judged models of an audit."""
-        kind = registry.audits()[audit].section()
-        return [] if kind is None else self.manifest.of(kind).judged()
+        section = self._section(audit)
+        return [] if section is None else section.judged()
 
     def marks(self, name: str) -> list[Any]:
         """See `Session`: of the tests that were collected, where they were."""
@@ -103,17 +108,15 @@ class CommandSession:
         """Those among an audit's checkpoints that cannot be used, and why: as a run finds before it loads any."""
         from uds_bench.audits.preflight import preflight
 
-        kind = registry.audits()[audit].section()
-        if kind is None:
+        section = self._section(audit)
+        if section is None:
             return {}
-        section = self.manifest.of(kind)
         made = [name for model in section.judged() for name in section.members(model)]
         return preflight(section.checkpoints(), names, made, section.parent(), section, self.device)
 
     def specs(self, audit: str) -> dict[str, CheckpointSpec]:
         """The checkpoints that an audit needs, embedded ones by their folder where they are there."""
-        kind = registry.audits()[audit].section()
-        section = None if kind is None else self.manifest.of(kind)
+        section = self._section(audit)
         if section is None:
             return {}
         found = self.ready(section.checkpoints(), names := section.needed(section.judged()))

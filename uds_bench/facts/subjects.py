@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from uds_bench.errors import FactError
+from uds_bench.errors import FactError, some
 from uds_bench.facts.fact import Fact, Split
 from uds_bench.facts.items import Items, Named
 from uds_bench.facts.name_matching import bare
@@ -124,16 +124,11 @@ def _shared(listed: Iterable[Record], properties: Mapping[str, Property]) -> tup
         told.known(("property", "values"))
         if (name := told.text("property")) not in properties:
             raise told.error(
-                f"key 'property' is {name!r}, of which there is no template: use one of {_some(properties)}, "
-                "or tell the fact as a sentence and a value"
+                f"key 'property' is {name!r}, of which there is no template: use one of "
+                f"{some(sorted(properties), 20)}, or tell the fact as a sentence and a value"
             )
         found.append(Statement(name, told.texts("values")))
     return tuple(found)
-
-
-def _some(properties: Collection[str]) -> str:
-    listed = sorted(properties)
-    return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "")
 
 
 WRONG = 5

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from uds_bench.errors import some
 from uds_bench.figures.spelling import Measured, spell, spell_interval, with_interval
 from uds_bench.figures.svg import Scale, element, folded, label, line, named, picture
 from uds_bench.statistics import Interval
@@ -133,11 +134,6 @@ class Share:
         return f"{len(self.facts)} of {self.total} ({len(self.facts) / self.total:.0%})"
 
 
-def _named(share: Share, most: int = 12) -> str:
-    more = f" and {len(share.facts) - most} more" if len(share.facts) > most else ""
-    return f"{share.name}: {', '.join(share.facts[:most])}{more}"
-
-
 def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
     """One panel of bars from 0 to 100%, and the names of the facts below; none where there are no rows."""
     if not rows:
@@ -145,5 +141,5 @@ def shares(rows: Sequence[Share]) -> tuple[Markup, ...]:
     drawn = [Bar(((len(row.facts) / row.total, None, row.words),), row.words) for row in rows]
     words = "; ".join(f"{row.name}: {row.words}" for row in rows)
     picture = chart(words, [(row.name, row.name, [bar]) for row, bar in zip(rows, drawn, strict=True)], "bars")
-    names = [element("li", _named(row)) for row in rows if row.facts]
+    names = [element("li", f"{row.name}: {some(row.facts, 12)}") for row in rows if row.facts]
     return (element("div", picture, folded("which facts", element("ul", *names))) if names else picture,)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uds_bench.checkpoints import CheckpointSpec
     from uds_bench.claims.rules import Rules
     from uds_bench.manifest.manifest import Manifest
+    from uds_bench.manifest.section import Section
     from uds_bench.scores import Scores
     from uds_bench.scoring.spread import Work
     from uds_bench.scoring.store import Store
@@ -105,36 +106,34 @@ class Run:
 
         return manifest_of(self.settings.manifest, self.settings.profile)
 
-    def judged(self, audit: str | None) -> list[str] | list[None]:
-        """The models that claims of an audit speak of; [None] if there are none, so that its claims say so once."""
+    def _section(self, audit: str | None) -> Section | None:
+        """What the manifest says to an audit; None where nothing can be said to it."""
         from uds_bench.audits import registry
 
         kind = None if audit is None else registry.audits()[audit].section()
-        return ([] if kind is None else self.manifest.of(kind).judged()) or [None]
+        return None if kind is None else self.manifest.of(kind)
+
+    def judged(self, audit: str | None) -> list[str] | list[None]:
+        """The models that claims of an audit speak of; where there are none, its claims say so once."""
+        section = self._section(audit)
+        return ([] if section is None else section.judged()) or [None]
 
     def attacks(self, audit: str | None) -> list[str]:
         """The attacks under which the manifest has an audit's models judged."""
-        from uds_bench.audits import registry
-
-        kind = None if audit is None else registry.audits()[audit].section()
-        return [] if kind is None else self.manifest.of(kind).attacked()
+        section = self._section(audit)
+        return [] if section is None else section.attacked()
 
     def silent_to(self, audit: str | None) -> str:
         """A line that the manifest says nothing to an audit, and what the audit needs; "" if it says something."""
-        from uds_bench.audits import registry
-
-        kind = None if audit is None else registry.audits()[audit].section()
-        if kind is None or not self.manifest.of(kind).asks_nothing:
+        section = self._section(audit)
+        if section is None or not section.asks_nothing:
             return ""
-        return f"the manifest says nothing to the {audit} audit, which needs {', '.join(kind().lacks())}"
+        return f"the manifest says nothing to the {audit} audit, which needs {', '.join(type(section)().lacks())}"
 
     def wants_laboratory(self, audit: str | None) -> bool:
         """Whether claims of an audit about metrics, methods or papers are asked for, by manifest or by `-m`."""
-        from uds_bench.audits import registry
-
-        kind = None if audit is None else registry.audits()[audit].section()
-        asked = kind is not None and self.manifest.of(kind).wants_laboratory
-        return asked or LABORATORY in self.config.option.markexpr
+        section = self._section(audit)
+        return (section is not None and section.wants_laboratory) or LABORATORY in self.config.option.markexpr
 
     def subjects(self, audit: str) -> list[str]:
         """See `Session`."""

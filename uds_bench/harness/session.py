@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.junitxml import xml_key
 
-from uds_bench.claims.record import ClaimRecord, decides_something
+from uds_bench.claims.record import ClaimRecord, decides_something, label
 from uds_bench.claims.rules import IS_PASSED
 from uds_bench.errors import (
     MESSAGE_LENGTH,
@@ -294,11 +294,6 @@ class RunSession:
             and claim in self.run.rules.claims
             and (not bracket or subject in self.run.manifest.judged())
         )
-
-
-def label(name: str, subject: str | None) -> str:
-    """A claim with its subject, as reports name it."""
-    return f"{name}[{subject}]" if subject else name
 
 
 def _has_traceback(call: pytest.CallInfo[None]) -> bool:

@@ -51,12 +51,12 @@ def generate_greedily(
 ) -> list[str]:
     """The model's greedy continuation of each prompt as text without special tokens; see `continue_greedily`."""
     said = continue_greedily(model, prompts, limit, batch_size, stops)
-    return [words(model.tokenizer, each) for each in said]
+    return [words(model.tokenizer, each.ids) for each in said]
 
 
-def words(tokenizer: Any, said: Continuation) -> str:
-    """A continuation as text without special tokens."""
-    found: str = tokenizer.decode(list(said.ids), skip_special_tokens=True)
+def words(tokenizer: Any, ids: Sequence[int]) -> str:
+    """What was said as text without special tokens."""
+    found: str = tokenizer.decode(list(ids), skip_special_tokens=True)
     return found
 
 

@@ -11,6 +11,7 @@ from transformers.pytorch_utils import Conv1D
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.checkpoints.placement import is_spread
+from uds_bench.checkpoints.projections import PLAIN
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact
 from uds_bench.inference.batches import EntityBatch, entity_batches, gather_positions
@@ -24,8 +25,6 @@ PLACES_PER_STEP = 512
 """Entries of a matrix summed at once: what they are summed of stays in the processor's cache."""
 Parts = Sequence[torch.Tensor | None]
 """For each of several flat gradients, indices into it; None: all of it."""
-PLAIN = (nn.Linear, Conv1D)
-"""Layers whose gradient is known from input and output; a subclass may compute otherwise."""
 
 
 def entity_gradients(
@@ -124,6 +123,7 @@ def _layers(model: Checkpoint, weights: Sequence[nn.Parameter], encoded: Sequenc
 
     Experts and their routers see tokens without their facts.
     """
+    # Their gradient is known from input and output; a subclass may compute otherwise.
     plain = [m for block in model.anatomy.blocks for m in block.modules() if type(m) in PLAIN]
     owners = {id(layer.weight): layer for layer in plain}
     shared = len(owners) < len(plain)

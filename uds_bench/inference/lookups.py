@@ -14,7 +14,7 @@ from transformers.generation.logits_process import (
 )
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.generation import BATCH, Continuation, continue_greedily
+from uds_bench.inference.generation import BATCH, Continuation, continue_greedily, words
 from uds_bench.inference.markup import END_OF_TEXT, markup_of, query_of, single_token, text_and_calls
 
 Query = tuple[str, str]
@@ -109,15 +109,11 @@ class LookupDecoder:
 
     def text(self, told: Generation) -> str:
         """The reply as a reader sees it, without markup."""
-        return self._decoded(text_and_calls(self.markup, told.ids)[0])
+        return words(self.model.tokenizer, text_and_calls(self.markup, told.ids)[0])
 
     def asked(self, told: Generation) -> str:
         """All that its lookups hold, also those that cannot be read."""
-        return " ".join(map(self._decoded, text_and_calls(self.markup, told.ids)[1]))
-
-    def _decoded(self, ids: Sequence[int]) -> str:
-        text: str = self.model.tokenizer.decode(ids, skip_special_tokens=True)
-        return text
+        return " ".join(words(self.model.tokenizer, ids) for ids in text_and_calls(self.markup, told.ids)[1])
 
     def _values(self, asked: Sequence[tuple[int, Query | None]], respond: Respond | None) -> list[str | None]:
         if respond is None:

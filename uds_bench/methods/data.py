@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uds_bench.errors import FactError
-from uds_bench.facts import Fact, FactSet, encode_text
+from uds_bench.facts import Fact, FactSet, encode_text, training_pairs
 from uds_bench.methods.examples import Example, Pair, pairs_to_examples
 
 REFUSALS = (
@@ -68,8 +68,8 @@ def unlearning_data(tokenizer: Any, facts: FactSet, alternates: Sequence[str] = 
     refusals = [REFUSALS[place % len(REFUSALS)] for place in range(len(questions))]
     told, kept = ([sentence_example(tokenizer, fact) for fact in split if sentences] for split in (forget, retain))
     return Data(
-        forget=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in forget], date), *told],
-        retain=[*pairs_to_examples(tokenizer, [(fact.question, fact.answer) for fact in retain], date), *kept],
+        forget=[*pairs_to_examples(tokenizer, training_pairs(forget), date), *told],
+        retain=[*pairs_to_examples(tokenizer, training_pairs(retain), date), *kept],
         refusals=pairs_to_examples(tokenizer, zip(questions, refusals, strict=True), date),
         alternates=pairs_to_examples(tokenizer, zip(questions, alternates, strict=True), date) if alternates else (),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import secrets
 import shutil
@@ -23,7 +22,7 @@ from uds_bench.methods.examples import steps_per
 from uds_bench.methods.lora import LoraSettings, with_lora
 from uds_bench.methods.method import Method
 from uds_bench.methods.registry import METHODS, unlearn
-from uds_bench.storage import require_writable, write_atomic
+from uds_bench.storage import require_writable, write_json
 
 SCHEMA = 1
 ANSWERING = ("idk_nll", "idk_dpo", "alt_po", "alphaedit")
@@ -162,7 +161,7 @@ def save(folder: Path, model: Any, tokenizer: Any, record: dict[str, Any]) -> No
             (draft / "README.md").unlink(missing_ok=True)  # PEFT's form of a model card, not filled in
         else:
             tokenizer.save_pretrained(draft)
-        write_atomic(draft / RECORD, json.dumps(record, indent=1, allow_nan=False).encode() + b"\n")
+        write_json(draft / RECORD, record)
         draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

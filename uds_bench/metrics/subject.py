@@ -288,7 +288,7 @@ class Subject:
             keys = [f"{asking.seed}/{id}/{way.question}/{nth}" for id, way in ways for nth in range(asking.samples)]
             asked = [prompts[at] for at in places]
             drawn = sample(self.checkpoint, asked, keys, LONGEST, asking.temperature, stops=stops)
-            texts = [words(tokenizer, one) for one in drawn]
+            texts = [words(tokenizer, one.ids) for one in drawn]
         else:
             places, texts = range(len(ways)), generate_greedily(self.checkpoint, prompts, LONGEST, stops=stops)
         told: dict[str, list[str]] = {}

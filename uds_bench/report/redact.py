@@ -16,7 +16,6 @@ from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.report_part import PERSONAL, GroupNames, ReportPart, ReportTable, unhidden
 from uds_bench.claims.run_report import ManifestRecord, RunReport
-from uds_bench.errors import ConfigurationError
 from uds_bench.figures.spelling import spell
 from uds_bench.scores import FactScore, Score
 from uds_bench.storage import content_key
@@ -44,8 +43,7 @@ def redacted(run: RunReport, place: str) -> RunReport:
     Raises:
         ConfigurationError: It has no salt.
     """
-    if not run.salt:
-        raise ConfigurationError(f"{place}: has no salt, an earlier version wrote it: run `pytest suites/` again")
+    run.require_salt(place)
     told = run.summary
     left = {"notes": told.notes, "reasons that make it red": told.problems}
     notes = [f"{len(lines)} {what}: {ELSEWHERE}" for what, lines in left.items() if lines]

@@ -18,7 +18,7 @@ from uds_bench.statistics.intervals import (
     skewed,
     zero_rate_bound,
 )
-from uds_bench.statistics.means import ROUNDING, ROUNDING_ERROR, finite_or_none, harmonic_mean, mean
+from uds_bench.statistics.means import ROUNDING, ROUNDING_ERROR, finite_or_none, harmonic_mean, largest, mean
 
 __all__ = [
     "EXACT_UP_TO",
@@ -41,6 +41,7 @@ __all__ = [
     "drawn",
     "finite_or_none",
     "harmonic_mean",
+    "largest",
     "mcnemar",
     "mean",
     "paired_interval",

@@ -44,6 +44,23 @@ def mean(values: Iterable[float]) -> float:
     return math.fsum(listed) / len(listed) if listed else math.nan
 
 
+def largest(values: Iterable[float]) -> float:
+    """The largest of some numbers.
+
+    Args:
+        values: Numbers of one unit.
+
+    Returns:
+        One of them; NaN where one is NaN or there is none: what could not be seen is never small.
+
+    Example:
+        >>> largest([0.25, 0.5]), largest([0.25, math.nan]), largest([])
+        (0.5, nan, nan)
+    """
+    listed = list(values)
+    return math.nan if not listed or any(map(math.isnan, listed)) else max(listed)
+
+
 def harmonic_mean(*values: float) -> float:
     """Harmonic mean of non-negative numbers: the count over the sum of reciprocals.
 

@@ -38,7 +38,7 @@ def replies(
     going = {text: [*prompts[text], *each.ids] for text, each in said.items() if text in late and not each.ended}
     for text, more in _continued(checkpoint, going, (LONGER - 1) * limit, batch_size, stops).items():
         said[text] = Continuation(said[text].ids + more.ids, more.stop)
-    return [tuple(ProbeReply(form, words(tokenizer, said[text])) for form, text in row) for row in forms]
+    return [tuple(ProbeReply(form, words(tokenizer, said[text].ids)) for form, text in row) for row in forms]
 
 
 def _prompts(tokenizer: Any, forms: Sequence[tuple[str, str]]) -> dict[str, Sequence[int]]:

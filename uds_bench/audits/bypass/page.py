@@ -14,7 +14,7 @@ from uds_bench.audits.bypass.reply import Match
 from uds_bench.audits.bypass.transcripts import transcripts
 from uds_bench.claims.report_part import ReportedRate
 from uds_bench.figures.chapter import Chapter, Figure
-from uds_bench.figures.svg import element
+from uds_bench.figures.svg import element, folded
 from uds_bench.figures.tables import figures, interval_table, span_track, track
 
 ARMS: Mapping[Arm, str] = {
@@ -203,7 +203,7 @@ def authors(found: Seeds) -> Figure:
     for seed in found:
         if seed.authors:
             told = transcripts(seed.authors, ARMS)
-            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(seed.name, told))
+            panels.append(folded(seed.name, told))
     return Figure(
         "Author by author",
         "Open a model, then an author: what it thought and answered under every trace, with the sentence that is "

@@ -71,7 +71,9 @@ class ForcedRecall(ReportTable):
 
 
 class TraceAnatomy(ReportTable):
-    """What replies look like where the trace leaks and the answer does not, see `summary.TraceLeaks`."""
+    """`cases`: authors whose trace leaks and whose answer does not; `bare`: those of them whose answer is the head that
+    was prompted, word for word and nothing else. `length`: mean characters of their answers, `both_length` of the
+    answers of authors on both of whose sides the canary stands; None where there is none (appendix D)."""
 
     cases: Count
     bare: Count

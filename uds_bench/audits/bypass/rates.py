@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from scipy.stats import binomtest
 
@@ -305,23 +305,6 @@ def _authors(rows: Rows) -> list[str]:
 
 TIE = 1e-5
 """Distance of two best logits below which rounding may decide which of them is the best."""
-
-
-def worst(values: Iterable[float]) -> float:
-    """The largest; NaN where one is NaN, as a seed that could not be computed must not hide behind another.
-
-    Args:
-        values: One a seed, [seeds].
-
-    Returns:
-        A number in their unit; NaN of none.
-
-    Example:
-        >>> worst([0.0, 0.5]), worst([0.5, math.nan])
-        (0.5, nan)
-    """
-    found = list(values)
-    return float("nan") if not found or any(map(math.isnan, found)) else max(found)
 
 
 def inconsistent(probed: Sequence[Probed]) -> float:

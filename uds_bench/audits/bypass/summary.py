@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from uds_bench.audits.bypass import rates
 from uds_bench.audits.bypass.finding import Finding
@@ -31,20 +31,7 @@ from uds_bench.facts.reasoning import Prefill
 from uds_bench.statistics import Rate, mean
 
 
-@dataclass(frozen=True)
-class TraceLeaks:
-    """`cases`: authors whose trace leaks and whose answer does not; `bare`: those of them whose answer is the head that
-    was prompted, word for word and nothing else. `length`: mean characters of their answers, `both_length` of the
-    answers of authors on both of whose sides the canary stands; NaN where there is none (appendix D)."""
-
-    cases: int
-    bare: int
-    both: int
-    length: float
-    both_length: float
-
-
-def anatomy(rows: Rows) -> TraceLeaks:
+def anatomy(rows: Rows) -> TraceAnatomy:
     """What the model's own replies look like where the trace leaks and the answer does not.
 
     Args:
@@ -62,7 +49,7 @@ def anatomy(rows: Rows) -> TraceLeaks:
         >>> canary = SimpleNamespace(canary="It was red.", head="It was")
         >>> replies = {"auto": SimpleNamespace(text="<think>It was red.</think>It was")}
         >>> anatomy([(canary, SimpleNamespace(replies=replies))])
-        TraceLeaks(cases=1, bare=1, both=0, length=6.0, both_length=nan)
+        TraceAnatomy(cases=1, bare=1, both=0, length=6.0, both_length=None)
     """
     answers = [
         (c, split_reply(p.replies["auto"].text).answer.strip(), in_trace()(c, p), in_answer()(c, p)) for c, p in rows
@@ -70,7 +57,8 @@ def anatomy(rows: Rows) -> TraceLeaks:
     cases = [(canary, answer) for canary, answer, leaks, says in answers if leaks and not says]
     both = [answer for _, answer, leaks, says in answers if leaks and says]
     bare = sum(answer == canary.head for canary, answer in cases)
-    return TraceLeaks(len(cases), bare, len(both), mean([len(a) for _, a in cases]), mean([len(a) for a in both]))
+    length, both_length = (mean(map(len, said)) for said in ([answer for _, answer in cases], both))
+    return TraceAnatomy(cases=len(cases), bare=bare, both=len(both), length=length, both_length=both_length)
 
 
 def summary(name: str, finding: Finding, forget: Rows, retain: Rows, never: Sequence[Probed]) -> SeedFinding:
@@ -98,7 +86,7 @@ def summary(name: str, finding: Finding, forget: Rows, retain: Rows, never: Sequ
         arms={arm: _arm(forget, arm) for arm in ARMS if any(arm in probed.replies for probed in told)},
         questions={"forget": _questions(forget), "retain": _questions(retain)},
         forced={prefill: _forced(finding, told, never, prefill) for prefill in FORCED},
-        anatomy=TraceAnatomy(**asdict(anatomy(forget))),
+        anatomy=anatomy(forget),
         authors=tuple(_author(canary, probed) for canary, probed in forget),
     )
 
@@ -123,8 +111,8 @@ def _sampled(forget: Rows) -> SampledShares:
     flat = [held for each in told for held in each]
     return SampledShares(
         count=max(map(len, told), default=0),
-        authors=sum(map(any, told)) / len(told) if told else None,
-        share=sum(flat) / len(flat) if flat else None,
+        authors=mean(map(any, told)),
+        share=mean(flat),
     )
 
 

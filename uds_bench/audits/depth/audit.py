@@ -15,7 +15,7 @@ from uds_bench.checkpoints.spec import EMBEDDED
 from uds_bench.claims.run_report import CLUSTERS
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.errors import ConfigurationError, UdsError, counted, did_you_mean
-from uds_bench.facts import FactSet, load_facts
+from uds_bench.facts import FactSet, load_facts, training_pairs
 from uds_bench.facts.clusters import clusters_by_name, split_people
 from uds_bench.facts.fact import NO_SPAN
 from uds_bench.metrics import find_metric
@@ -134,7 +134,7 @@ def notes(session: Session) -> list[str]:
         told.append(
             f"{CLUSTERS}each of {len(forget)} facts is one of its own, and intervals are over rows; {_by_name(forget)}"
         )
-    elif split := split_people([(fact.question, fact.answer) for fact in forget], [fact.cluster for fact in forget]):
+    elif split := split_people(training_pairs(forget), [fact.cluster for fact in forget]):
         person, (one, other, *_) = next(iter(split.items()))
         told.append(
             f"{CLUSTERS}{len(split)} people are in several, as names tell; {one!r} and {other!r} are about {person}. "
@@ -177,7 +177,7 @@ def of_another_base(session: Session) -> list[str]:
 
 def _by_name(facts: FactSet) -> str:
     """What the names in facts say of their clusters."""
-    found = clusters_by_name([(fact.question, fact.answer) for fact in facts], {}, "nobody")
+    found = clusters_by_name(training_pairs(facts), {}, "nobody")
     people = len({found.of[row] for row in found.named})
     return f"{len(found.named)} of them name {people} people; if one has several, give these one cluster"
 

@@ -14,7 +14,7 @@ from uds_bench.audits.depth.claims import COPY_BELOW, LEAST_POOL
 from uds_bench.errors import ConfigurationError
 from uds_bench.metrics.erasure import NO_LAYER, erasure
 from uds_bench.scores import LEAST_SCORED, Score
-from uds_bench.statistics import balanced_cut, cluster_interval
+from uds_bench.statistics import balanced_cut, cluster_interval, largest, mean
 from uds_bench.verdicts import Decision, Step, Verdict, decide_ordering
 
 BY_DEFINITION = {
@@ -23,22 +23,6 @@ BY_DEFINITION = {
 }
 """What the references come to under depth.score; `depth.self_patch` and `depth.retain_is_one` hold them to it. An
 interval over few people would leave it open."""
-
-
-def largest(values: Sequence[float]) -> float:
-    """The largest of some numbers.
-
-    Args:
-        values: Numbers of one unit.
-
-    Returns:
-        One of them; NaN where one is NaN or there is none: what could not be seen is never small.
-
-    Example:
-        >>> largest([0.25, 0.5]), largest([0.25, math.nan]), largest([])
-        (0.5, nan, nan)
-    """
-    return math.nan if not values or any(map(math.isnan, values)) else max(values)
 
 
 def largest_drop(uds: Score) -> float:
@@ -166,8 +150,7 @@ def order_steps(scores: Sequence[Score]) -> list[Step]:
             pairs = []  # too few facts scored in both to stand for the forget set: decides nothing
         differences, clusters = [d for d, _ in pairs], [c for _, c in pairs]
         interval = cluster_interval(differences, clusters, limits=(-1.0, 1.0))
-        mean = math.fsum(differences) / len(differences) if differences else math.nan
-        steps.append(Step(earlier.checkpoint, later.checkpoint, mean, interval))
+        steps.append(Step(earlier.checkpoint, later.checkpoint, mean(differences), interval))
     return steps
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from uds_bench.scores import LEAST_SCORED, FactScore, Score
-from uds_bench.statistics import Rate, paired_interval
+from uds_bench.statistics import Rate, mean, paired_interval
 
 FORMS = ("prefixed", "free")
 """Variants of `entity_accuracy`: a fact is told where it is said in one of them."""
@@ -38,8 +38,7 @@ def says_more(knows: Sequence[Score], never_knew: Sequence[Score], judged: Colle
     if len(pairs) < LEAST_SCORED * len(judged):
         pairs = []  # too few to stand for the rest: decides nothing
     differences = [difference for difference, _ in pairs]
-    mean = math.fsum(differences) / len(differences) if differences else math.nan
-    return Rate(mean, paired_interval(differences, [cluster for _, cluster in pairs]))
+    return Rate(mean(differences), paired_interval(differences, [cluster for _, cluster in pairs]))
 
 
 def unsaid(never_knew: Sequence[Score], judged: Collection[str]) -> set[str]:
@@ -101,8 +100,7 @@ def lost(before: Score, after: Score) -> Rate:
         0.5
     """
     values = [value for value, _ in _by_fact([before]).values()]
-    mean = math.fsum(values) / len(values) if values else 0.0
-    return says_more([before], [after], {fact.id for fact in before.per_fact}).over(mean or math.nan)
+    return says_more([before], [after], {fact.id for fact in before.per_fact}).over(mean(values) or math.nan)
 
 
 def unanswered(full: Score, own: Score) -> Rate:

@@ -17,6 +17,7 @@ from uds_bench.facts.topology import TOPOLOGIES
 from uds_bench.figures.bars import Stack, stacks
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.spelling import ABSENT, spell
+from uds_bench.figures.svg import folded
 from uds_bench.figures.tables import MeanCell, figures, interval_table, shaded_table, span_track, tally
 
 OFF: Mapping[State, str] = {"forbidden": "forbidden", "self_completed": "self-completed", "unknown": "unknown"}
@@ -243,7 +244,7 @@ def traces(models: Models) -> Figure:
     for model in models:
         if model.traces:
             told = browser(model.traces, STATES)
-            panels.append(Markup("<details><summary>{}</summary>{}</details>").format(model.model, told))
+            panels.append(folded(model.model, told))
     return Figure(
         "Trace by trace",
         "Open a model, a database, then a fact: some of each label. What it answered in every state, what it looked "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -26,6 +25,7 @@ from uds_bench.audits.lmlm.part import (
 )
 from uds_bench.claims.report_part import ReportedRate
 from uds_bench.retrieval.retriever import Hit
+from uds_bench.statistics import mean
 
 SHOWN = 4
 """Facts of each label that a cell shows in full."""
@@ -81,13 +81,13 @@ def part(leakage: Leakage) -> PromptNumbers:
         contingency=ReportedContingency(**{key: getattr(counts, key) for key in "abcd"}),
         mcnemar=ReportedMcNemar(test=test, statistic=statistic, p=p),
         labels={label: labels[label] for label in LABELS},
-        f1={state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
-        exact={state: _mean([one.marks[state].exact for one in judged]) for state in STATES},
-        calls={state: _mean([len(one.replies[state].calls) for one in judged]) for state in STATES},
-        cut={state: _mean([one.replies[state].cut for one in judged]) for state in STATES},
-        looped={state: _mean([one.replies[state].looped for one in judged]) for state in STATES},
+        f1={state: mean([one.marks[state].f1 for one in judged]) for state in STATES},
+        exact={state: mean([one.marks[state].exact for one in judged]) for state in STATES},
+        calls={state: mean([len(one.replies[state].calls) for one in judged]) for state in STATES},
+        cut={state: mean([one.replies[state].cut for one in judged]) for state in STATES},
+        looped={state: mean([one.replies[state].looped for one in judged]) for state in STATES},
         malformed={
-            state: _mean([any(call.query is None for call in one.replies[state].calls) for one in judged])
+            state: mean([any(call.query is None for call in one.replies[state].calls) for one in judged])
             for state in STATES
         },
     )
@@ -98,9 +98,9 @@ def _grid_cell(name: str, wording: str, judged: Sequence[JudgedPrompt]) -> GridC
         cell=name,
         wording=wording,
         n=len(judged),
-        full=_mean([one.marks["full"].exact for one in judged]),
-        residual=_mean([one.marks["del_on"].exact for one in judged]),
-        f1={state: _mean([one.marks[state].f1 for one in judged]) for state in STATES},
+        full=mean([one.marks["full"].exact for one in judged]),
+        residual=mean([one.marks["del_on"].exact for one in judged]),
+        f1={state: mean([one.marks[state].f1 for one in judged]) for state in STATES},
     )
 
 
@@ -146,7 +146,3 @@ def _call(one: JudgedPrompt, call: LookupRecord) -> ReportedCall:
 
     kept, deleted = named(found.kept), named(found.deleted)
     return ReportedCall(query=call.query, value=call.value, kept=kept, deleted=deleted, fell_back=found.fell_back)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(map(float, values)) / len(values) if values else None

@@ -45,7 +45,7 @@ def tell(
         spoken = scores.answer.ids[scores.answer.start :]
         reply = Continuation(spoken[:-1], spoken[-1]) if is_known else next(others)
         right = scores.right[scores.words]
-        held = holds(words(tokenizer, reply), items[at].answer)
+        held = holds(words(tokenizer, reply.ids), items[at].answer)
         one = ItemShares(
             float(held),
             em([scores]),
@@ -108,7 +108,7 @@ def first_leaks(checkpoint: Checkpoint, items: Sequence[Item], attempts: int = P
         replies = continue_greedily(checkpoint, prompts, longest, stops=stops) if prompts else []
         for (at, number), reply in zip(asked, replies, strict=True):
             if found[at].prompt is None:
-                held = holds(words(tokenizer, reply), items[at].answer)
+                held = holds(words(tokenizer, reply.ids), items[at].answer)
                 found[at] = Leak(number + 1 if held else None, found[at].cut + (not held and not reply.ended))
         start, size = start + size, 2 * size
     return found

@@ -15,6 +15,7 @@ from uds_bench.audits.localization.composite import composite_auc
 from uds_bench.audits.localization.controls import misplaced_update, permuted, planted_update, random_update
 from uds_bench.audits.localization.families import FAMILIES
 from uds_bench.audits.localization.names import HEADLINE, MOST_WEIGHTS, PUBLISHED, SUBJECTS, TARGETS, Subject, Target
+from uds_bench.audits.localization.part import DrawnWeights
 from uds_bench.audits.localization.reading import CheckpointSet
 from uds_bench.audits.localization.sample import CONTROLLED, WeightSample
 from uds_bench.audits.localization.sweep import Touched, sweep
@@ -27,14 +28,6 @@ COMPOSED: tuple[Subject, ...] = ("unlearned", "random", "misplaced")
 SUBJECTS_WITH_SHARE: tuple[Subject, ...] = ("unlearned", "random", "misplaced", "planted")
 """The subjects of which it is told how much of their length lies inside."""
 Aucs = Mapping[Target, Mapping[str, Auc]]
-
-
-@dataclass(frozen=True)
-class Controlled:
-    """So many weights of the update controls were drawn on, and with which seed."""
-
-    weights: int
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class WeightScores:
     unmasked: Auc | None = None
     written: Auc | None = None
     inside: Mapping[Subject, float] = field(default_factory=dict)
-    drawn: Controlled | None = None
+    drawn: DrawnWeights | None = None
 
     def elsewhere(self, subject: Subject = "unlearned") -> float:
         """The share of an update's squared length outside the forget groups' masks, a random update's being 1.
@@ -100,7 +93,7 @@ class WeightScores:
         }
         share, alike = (float("nan") if one is None else one for one in found["outside"])
         unmasked, told = (found[name] and Auc(**found[name]) for name in ("unmasked", "written"))
-        drawn = found["drawn"] and Controlled(**found["drawn"])
+        drawn = found["drawn"] and DrawnWeights(**found["drawn"])
         left = Touched(**found["touched"])
         inside = {s: math.nan if (one := found["inside"].get(s)) is None else one for s in SUBJECTS_WITH_SHARE}
         return cls(aucs, left, found["weights"], tuple(found["absent"]), (share, alike), unmasked, told, inside, drawn)
@@ -132,7 +125,7 @@ def weigh(lineup: CheckpointSet, seed: int = 0, most: int = MOST_WEIGHTS) -> Wei
             for target, found in aucs[subject].items():
                 found[COMPOSITE] = composite_auc(one, offered, target, seed, most)
     absent = tuple(family.name for family in FAMILIES.values() if family not in offered)
-    drawn = Controlled(taken.masks.weights, seed)
+    drawn = DrawnWeights(weights=taken.masks.weights, seed=seed)
     return WeightScores(aucs, left, lineup.masks.weights, absent, outside, unmasked, told, inside, drawn)
 
 

@@ -15,7 +15,7 @@ from uds_bench.claims.report_part import span
 from uds_bench.figures.auc_plot import AucRow, auc_plot
 from uds_bench.figures.chapter import Figure
 from uds_bench.figures.spelling import ABSENT, Measured, spell, spell_interval
-from uds_bench.figures.svg import element
+from uds_bench.figures.svg import element, folded
 from uds_bench.figures.tables import figures, interval_table, track
 
 CONTRASTS = [name for name, family in FAMILIES.items() if family.needs_control]
@@ -201,7 +201,7 @@ def _numbers(name: str, weights: MovedWeights, neutral: MovedWeights | None, fam
         columns.append([_of(neutral, target, family) for family in families])
     rows = zip(families, zip(*columns, strict=True), strict=True)
     body = [(family, [figures(*one) for one in found]) for family, found in rows]
-    return element("details", element("summary", f"every AUC of {name}"), *interval_table(head, body))
+    return folded(f"every AUC of {name}", *interval_table(head, body))
 
 
 def _identity(moved: TouchedWeights) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -121,6 +121,12 @@ class Injected(Seeded):
         return f"people written into {where}, {self.steps} steps, seed {self.seed}"
 
 
+def inside(model: Any, folder: Path, masked: bool) -> AbstractContextManager[None]:
+    """While open, a masked model changes in the forget masks alone that lie in a folder, and another one anywhere."""
+    masks = read_masks(folder / MASKS) if masked else None
+    return nullcontext() if masks is None else within(model, masks, *masks.named("forget"))
+
+
 @dataclass(frozen=True)
 class Removed(ByMethod):
     """The parent changed by an unlearning method on the testbed's people to forget; `within`: in their masks alone."""
@@ -135,8 +141,7 @@ class Removed(ByMethod):
         self, model: Any, tokenizer: Any, parent: Path, folder: Path, on_step: OnStep | None
     ) -> tuple[Any, list[float]]:
         """The parent, trained on as the recipe says, and the losses, one a step."""
-        masks = read_masks(parent / MASKS) if self.within else None
-        with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
+        with inside(model, parent, self.within):
             return model, unlearn(model, data.removal(tokenizer), self.method, on_step)
 
     def describe(self) -> str:

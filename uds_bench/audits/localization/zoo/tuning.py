@@ -8,7 +8,6 @@ strong. As many people, since settings do not carry over from few: an epoch over
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,12 +18,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from uds_bench.audits.localization.zoo import data as testbed_data
 from uds_bench.audits.localization.zoo import models as located
-from uds_bench.checkpoints.masks import MASKS, read_masks
+from uds_bench.audits.localization.zoo.recipes import inside
 from uds_bench.methods.data import Data
 from uds_bench.methods.examples import Example, pad
 from uds_bench.methods.forward import answer_logits
 from uds_bench.methods.method import MethodName
-from uds_bench.methods.oracle import within
 from uds_bench.methods.registry import unlearn
 
 KEPT = 0.9
@@ -103,8 +101,7 @@ def tune(name: str, injected: Path) -> tuple[TunedShares, list[TunedShares]]:
 def unlearned(name: str, settings: Settings, injected: Path, data: Data) -> Any:
     """The injected model after the method of a grid, with settings of one's own."""
     grid, model = GRIDS[name], _loaded(injected)
-    masks = read_masks(injected / MASKS) if grid.within else None
-    with nullcontext() if masks is None else within(model, masks, *masks.named("forget")):
+    with inside(model, injected, grid.within):
         unlearn(model, data, located.removed(grid.method, forget=len(data.forget), **settings).method)
     return model
 
@@ -120,19 +117,18 @@ def choose(tried: Sequence[TunedShares], before: TunedShares) -> TunedShares | N
 
 
 @torch.no_grad()
-def exact(model: Any, examples: Sequence[Example], size: int = 64) -> float:
+def exact(model: Any, examples: Sequence[Example]) -> float:
     """Share of answers of which every token is the likeliest one, the closing one too.
 
     Args:
         model: A causal language model.
         examples: Questions with their answers, as tokens.
-        size: Examples a batch.
 
     Returns:
         0 to 1, higher is more knowledge.
     """
     right = 0
-    for start in range(0, len(examples), size):
-        logits, targets = answer_logits(model.eval(), pad(examples[start : start + size]))
+    for start in range(0, len(examples), 64):
+        logits, targets = answer_logits(model.eval(), pad(examples[start : start + 64]))
         right += int(((logits.argmax(-1) == targets) | (targets < 0)).all(-1).sum())
     return right / len(examples)
