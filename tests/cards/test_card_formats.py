@@ -181,7 +181,9 @@ def test_a_card_says_what_was_asked_of_what_and_what_withstood_an_attack() -> No
         made = statement(card_of(again), again, FILES, ("run.json", "ab" * 32))
         assert made["predicate"]["configuration"][0]["annotations"]["scores"] != told["scores"]
     lines = page(card_of(run), run, FILES)
-    assert "- Under nf4: depth.withstands.nf4[npo] FAILED." in lines
+    assert "- Under nf4: depth.withstands.nf4[npo] FAIL." in lines
+    undecided = run_of(claim("depth.withstands.nf4[npo]", "undecided", provenance={"attack": "nf4"}))
+    assert "- Under nf4: depth.withstands.nf4[npo] UNDECIDED." in page(card_of(undecided), undecided, FILES)
     assert "at most 2 facts or items a metric" in lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from tabulate import tabulate
 
-from uds_bench.cards.card import Card, Result, result_of
+from uds_bench.cards.card import Card, result_of
 from uds_bench.cards.statement import CLAIM, command, loaded, scope, withstood
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import RunReport
@@ -45,7 +45,7 @@ def page(card: Card, run: RunReport, files: Mapping[str, str]) -> str:
         "",
         tabulate(rows, headers=HEADERS, tablefmt="github", disable_numparse=True),
         "",
-        *(_item(f"Under {attack}: {_results(results)}.") for attack, results in withstood(card).items()),
+        *(_item(f"Under {attack}: {_results(claims)}.") for attack, claims in withstood(card).items()),
         f"- It rests on {len(basis)} claims about references and method, of which {held} hold.",
         *(_item(f"What to do: {advice}") for advice in dict.fromkeys(one.advice for one in card.claims if one.advice)),
         *([f"- The run is red for {len(card.problems)} reasons of its own: see its report."] if card.problems else []),
@@ -62,8 +62,8 @@ def _item(said: str) -> str:
     return f"- {in_markdown(said)}"
 
 
-def _results(results: Mapping[str, Result | None]) -> str:
-    return ", ".join(f"{name} {result or 'does not apply'}" for name, result in results.items())
+def _results(claims: Iterable[ClaimRecord]) -> str:
+    return ", ".join(f"{one.name} {one.spelled()}" for one in claims)
 
 
 def _rows(audit: str, claims: Iterable[ClaimRecord]) -> list[tuple[str, ...]]:

@@ -56,7 +56,7 @@ def _annotations(card: Card, run: RunReport) -> dict[str, Any]:
         "evidence": sorted({one.evidence for one in card.claims if one.evidence}),
         "asked": scope(card, run),
         "loaded": loaded(card),
-        "attacks": withstood(card),
+        "attacks": {attack: {one.name: result_of(one) for one in claims} for attack, claims in withstood(card).items()},
         "claims": [_claim(one) for one in (*card.claims, *card.basis)],
         "untested": list(card.untested),
         "problems": len(card.problems),
@@ -101,20 +101,21 @@ def loaded(card: Card) -> list[str]:
     )
 
 
-def withstood(card: Card) -> dict[str, dict[str, Result | None]]:
-    """By attack, what each claim about the attacked candidate came to.
+def withstood(card: Card) -> dict[str, list[ClaimRecord]]:
+    """By attack, the claims about the attacked candidate.
 
     Example:
         >>> from uds_bench.verdicts import Verdict
         >>> under = {"attack": "nf4"}
         >>> one = ClaimRecord("depth.withstands.nf4", "npo", "threshold", Verdict.PASS, "", provenance=under)
-        >>> withstood(Card("npo", (one,), (), (), ()))
-        {'nf4': {'depth.withstands.nf4[npo]': 'PASSED'}}
+        >>> found = withstood(Card("npo", (one,), (), (), ()))
+        >>> [(attack, [one.name for one in claims]) for attack, claims in found.items()]
+        [('nf4', ['depth.withstands.nf4[npo]'])]
     """
-    found: dict[str, dict[str, Result | None]] = {}
+    found: dict[str, list[ClaimRecord]] = {}
     for one in card.claims:
         if (attack := one.provenance.get("attack", NONE)) != NONE:
-            found.setdefault(str(attack), {})[one.name] = result_of(one)
+            found.setdefault(str(attack), []).append(one)
     return found
 
 
