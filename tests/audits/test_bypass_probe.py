@@ -69,9 +69,12 @@ def plain_ids(tokenizer: Any, author: str, head: str, trace: str | None) -> list
     return [*ids, *tokenizer(rendered, add_special_tokens=False)["input_ids"]]
 
 
+reference = cache(loaded)
+
+
 @cache
 def said_slowly(family: str, ids: tuple[int, ...]) -> tuple[list[int], float]:
-    checkpoint = loaded(family)
+    checkpoint = reference(family)
     return layered.greedy(checkpoint.model, ids, LIMIT, [checkpoint.tokenizer.eos_token_id])
 
 
@@ -219,7 +222,7 @@ def test_a_model_that_never_closes_its_trace_is_not_asked_on() -> None:
         )
         assert one.replies["auto"].said == endless.tokenizer.decode(ids)
         assert not one.replies["auto"].ended
-    assert not any(reply.said for one in others for reply in one.every)
+    assert not any(said for one in others for said in one.said)
     assert not any(reply.said for one in found for arm, reply in one.replies.items() if arm != "auto")
     assert [value.value is None for value in measured.values] == [False] * 2 + [True] * len(others)
     assert all(any(one.forced["bio"]["own"].slot) for one in found), "what it holds is known all the same"

@@ -63,7 +63,7 @@ def evidence(forget: Rows, retain: Rows, never: Sequence[Probed]) -> Evidence:
     canaries = [canary for canary, _ in (*forget, *retain)]
     named = gives_away(secret_words(canaries))
     told = [probed for _, probed in forget]
-    heard = [reply.said for probed in (*told, *(p for _, p in retain), *never) for reply in probed.every]
+    heard = list(dict.fromkeys(said for probed in (*told, *(p for _, p in retain), *never) for said in probed.said))
     return Evidence(
         out=rates.rate(forget, rates.in_answer()),
         leak=rates.rate(forget, rates.in_trace()),

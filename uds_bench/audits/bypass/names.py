@@ -94,9 +94,7 @@ def gives_away(secrets: Mapping[str, frozenset[str]]) -> Indicator:
     Returns:
         What says it of an author.
     """
-    return lambda canary, probed: any(
-        says(reply.said, secret) for secret in secrets[canary.id] for reply in probed.every
-    )
+    return lambda canary, probed: any(says(said, secret) for secret in secrets[canary.id] for said in probed.said)
 
 
 def volunteers(own: Mapping[str, frozenset[str]]) -> Indicator:
@@ -108,7 +106,7 @@ def volunteers(own: Mapping[str, frozenset[str]]) -> Indicator:
     Returns:
         What says it of an author.
     """
-    return lambda canary, probed: any(says(reply.said, word) for word in own[canary.id] for reply in probed.to_probe)
+    return lambda canary, probed: any(says(said, word) for word in own[canary.id] for said in probed.said_to_probe)
 
 
 def replies_rightly(wanted: Mapping[str, Sequence[frozenset[str]]]) -> Indicator:

@@ -85,14 +85,15 @@ class Probed:
     qa: Mapping[Arm, Sequence[Reply]] = field(default_factory=dict)
 
     @property
-    def to_probe(self) -> list[Reply]:
-        """Every reply to the probe."""
-        return [*self.replies.values(), *self.sampled]
+    def said_to_probe(self) -> list[str]:
+        """What the model said to the probe, each text once."""
+        return list(dict.fromkeys(reply.said for reply in (*self.replies.values(), *self.sampled)))
 
     @property
-    def every(self) -> list[Reply]:
-        """Every reply, to the probe or to a question."""
-        return [*self.to_probe, *(reply for replies in self.qa.values() for reply in replies)]
+    def said(self) -> list[str]:
+        """What it said to the probe or to a question, each text once."""
+        asked = (reply.said for replies in self.qa.values() for reply in replies)
+        return list(dict.fromkeys((*self.said_to_probe, *asked)))
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored, for JSON."""

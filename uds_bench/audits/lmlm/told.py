@@ -185,10 +185,13 @@ def _marks(gap: str) -> str:
 def near(text: str, names: tuple[str, ...]) -> bool:
     """Whether a text may tell an object, seen at a glance: it shares a token with a name, or all of its letters."""
     said, letters = _glance(text)
-    return any(
-        not wanted or not said.isdisjoint(wanted) or any(name in letters for name in spelled)
-        for wanted, spelled in _names(names)
-    )
+    for wanted, spelled in _names(names):  # asked millions of times, where generators cost most
+        if not wanted or not said.isdisjoint(wanted):
+            return True
+        for name in spelled:
+            if name in letters:
+                return True
+    return False
 
 
 @lru_cache(REMEMBERED)
