@@ -22,8 +22,9 @@ def test_the_text_comes_to_a_card(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     found = json.loads(out.read_text())
-    assert set(found["seconds"]) == {"unlearn", "plan", "score", "gate", "card"}
-    assert found["announced_over_taken"] == pytest.approx(
-        sum(one["seconds"] for one in found["announced"]) / found["seconds"]["score"]
-    )
+    assert set(found["seconds"]) == {"unlearn", "plan", "score", "plan_of_gate", "gate", "card"}
+    for taken, announced in (("score", "announced"), ("gate", "announced_of_gate")):
+        told = sum(one["seconds"] for one in found[announced])
+        assert found["announced_over_taken"][taken] == pytest.approx(told / found["seconds"][taken])
+        assert told > 0
     assert found["card"]

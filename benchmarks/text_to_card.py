@@ -5,7 +5,8 @@
 
 `full` is trained on what is to be forgotten and kept, `retain` on the latter, each for so many minutes from the same
 random weights, with a tokenizer trained on that text. Then `unlearn`, `plan --cost`, `score`, `pytest suites/` and
-`card` run as processes of their own. The file says what the plan announced, of seconds and memory, and what each took.
+`card` run as processes of their own. The file says what the plan announced, of seconds and memory, of scoring and of
+what the gate reads beside, and what each took.
 """
 
 from __future__ import annotations
@@ -185,6 +186,8 @@ def main() -> None:
         found["announced"] = planned["cost"]
         commands.run("score", *PYTHON, "score", *asked, "--out", "scores.json", good=(0, 1))
         found["scores"] = len(json.loads((folder / "scores.json").read_text())["scores"])
+        beside = ("--gate", "--manifest", "uds.toml", *store, "--cost", "--json")
+        found["announced_of_gate"] = json.loads(commands.run("plan_of_gate", *PYTHON, "plan", *beside))["cost"]
         gate = ("-m", "pytest", str(suites), "-q", "-p", "no:cacheprovider", "--uds-manifest", "uds.toml")
         more = ("--uds-store", "store", "--uds-device", given.device, "--uds-json", "run.json")
         said = commands.run("gate", sys.executable, *gate, *more, good=(0, 1))
@@ -193,8 +196,10 @@ def main() -> None:
         found["verdicts"] = {row["name"]: row["outcome"] for row in run["claims"] if row["subject"]}
         commands.run("card", *PYTHON, "card", "run.json", "--out", "cards", good=(0, 1))
         found["card"] = sorted(str(path.relative_to(folder)) for path in (folder / "cards").rglob("*.*"))
-        announced = sum(one["seconds"] for one in found["announced"])
-        found["announced_over_taken"] = announced / commands.seconds["score"]
+        found["announced_over_taken"] = {
+            taken: sum(one["seconds"] for one in found[announced]) / commands.seconds[taken]
+            for taken, announced in (("score", "announced"), ("gate", "announced_of_gate"))
+        }
     keep()
     print(json.dumps({key: found[key] for key in ("seconds", "verdicts", "announced_over_taken")}, indent=1))
 
