@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,10 @@ def built(name: str, seed: int = 0) -> Any:
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("decoders")
 
+    @cache
     def save(name: str, seed: int = 0) -> Any:
         place = folder / f"{name}-{seed}"
-        if not place.exists():
-            save_checkpoint(place, built(name, seed), tiny_tokenizer(), shards=1)
+        save_checkpoint(place, built(name, seed), tiny_tokenizer(), shards=1)
         return load(CheckpointSpec(str(place)))
 
     return save

@@ -14,7 +14,7 @@ from commands import Command, Refused
 from hypothesis import given
 from hypothesis import strategies as st
 from made_reports import BAD, claim, run_of
-from small_runs import DEPTH, Bench
+from small_runs import DEPTH, Bench, made_once
 from typer.testing import CliRunner
 
 from uds_bench.claims.compared import changes
@@ -253,12 +253,16 @@ CASES: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_may_differ_and_what_may_not(bench: Bench, tmp_path: Path, case: str) -> None:
+def test_what_may_differ_and_what_may_not(
+    bench: Bench, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, case: str
+) -> None:
+    def run(folder: Path) -> None:
+        bench.manifest()
+        (folder / "run.json").write_text(json.dumps(bench.run(DEPTH).report))
+
     change, code, said = CASES[case]
-    bench.manifest()
-    report = bench.run(DEPTH).report
-    first, second = tmp_path / "a.json", tmp_path / "b.json"
-    first.write_text(json.dumps(report))
+    first, second = made_once(tmp_path_factory, "compared", run) / "run.json", tmp_path / "b.json"
+    report = json.loads(first.read_text())
     change(report)
     second.write_text(json.dumps(report))
     done = CliRunner().invoke(main, ["compare", str(first), str(second), "--same"])

@@ -71,7 +71,8 @@ def test_the_manifest_takes_what_is_printed(command: Command, folder: Path, kept
     printed = told.stdout[told.stdout.index("[facts]") :].replace("[association]", "")
     manifest = folder / "uds.toml"
     first, _, second = printed.partition("\n\n")
-    manifest.write_text(f"{manifest.read_text()}{second.strip()}\n{first}\n")
+    # As many strangers as before: more of them would be asked.
+    manifest.write_text(f"{manifest.read_text()}{second.strip()}\nstrangers = 48\n{first}\n")
     read = load_manifest(manifest)
     facts = load_facts(read.of(Depth).facts.source)
     assert read.of(Association) != Association()

@@ -63,8 +63,9 @@ def moved_to(one: JudgedPrompt, place: int) -> list[str]:
 def test_a_list_tells_by_any_code_that_is_the_same_for_all_facts(code: str) -> None:
     """All objects are named of each: whoever learned the code of some facts reads the others."""
     forged = saying(lambda one: ", ".join(MARKED[code](one)))
-    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
-    how, found = Leakage(forged).worst_ever()
+    leakage = Leakage(forged)
+    assert not leakage.worst()[1].interval.low > LEAKAGE
+    how, found = leakage.worst_ever()
     assert how == "by how it is named with lookups forbidden"
     assert found.interval.low > EVER
 
@@ -169,8 +170,9 @@ def test_which_replies_name_an_object_tells_it_though_each_names_half_of_all(
     hold: Callable[[JudgedPrompt, str, State], bool], states: Sequence[State]
 ) -> None:
     forged = of_states(hold, states)
-    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
-    how, found = Leakage(forged).worst_ever()
+    leakage = Leakage(forged)
+    assert not leakage.worst()[1].interval.low > LEAKAGE
+    how, found = leakage.worst_ever()
     assert how.startswith("by which elicitations name it")
     assert found.interval.low > EVER
 

@@ -23,9 +23,6 @@ from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPromp
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
-from uds_bench.statistics import Rate
-
-Worst = Callable[[list[JudgedPrompt]], tuple[str, Rate]]
 
 
 def test_the_next_object_named_beside_the_own_hides_nothing() -> None:
@@ -85,11 +82,11 @@ GUESSED: dict[str, Callable[[JudgedPrompt], str]] = {
 }
 
 
-@pytest.mark.parametrize("worst", [Leakage.worst, Leakage.worst_ever])
 @pytest.mark.parametrize("how", GUESSED)
-def test_who_says_the_same_to_everybody_knows_nothing(how: str, worst: Worst) -> None:
+def test_who_says_the_same_to_everybody_knows_nothing(how: str) -> None:
     """A reply of one word is the whole answer, and no luck was taken off from that."""
-    assert worst(Leakage(saying(GUESSED[how])))[1].value <= 1e-12
+    found = Leakage(saying(GUESSED[how]))
+    assert max(found.worst()[1].value, found.worst_ever()[1].value) <= 1e-12
 
 
 def thinly(elsewhere: Callable[[JudgedPrompt], str], every: int) -> list[JudgedPrompt]:
@@ -151,8 +148,9 @@ def test_who_guesses_fails_no_claim(how: str, seed: str) -> None:
     for one in PERFECT:
         said = {state: LookupReply(GUESSES[how](one, f"{seed}{state}")) for state in OFF}
         rows.append(replace(one, replies={**one.replies, **said}))
-    assert Leakage(rows).worst()[1].interval.low <= LEAKAGE
-    assert Leakage(rows).worst_ever()[1].interval.low <= BOUNDS["lmlm.leakage_ever"]
+    found = Leakage(rows)
+    assert found.worst()[1].interval.low <= LEAKAGE
+    assert found.worst_ever()[1].interval.low <= BOUNDS["lmlm.leakage_ever"]
 
 
 def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
@@ -173,8 +171,9 @@ def test_what_a_lookup_holds_that_cannot_be_read_is_told() -> None:
 def test_what_is_not_named_is_told_where_all_else_is() -> None:
     """The mean over prompts does not see it: each other object that is named counts against what is told."""
     forged = saying(lambda one: ", ".join(others(one)))
-    assert not Leakage(forged).worst()[1].interval.low > LEAKAGE
-    how, found = Leakage(forged).worst_ever()
+    leakage = Leakage(forged)
+    assert not leakage.worst()[1].interval.low > LEAKAGE
+    how, found = leakage.worst_ever()
     assert how.endswith("with lookups forbidden")
     assert found.interval.low > BOUNDS["lmlm.leakage_ever"]
 
@@ -236,10 +235,11 @@ def test_what_is_told_where_the_best_row_is_taken_is_heard() -> None:
         reply = replace(one.replies["del_on"], answer="Not that", said=f"Not that, but {own(one)}")
         anyway.append(replace(one, replies={**one.replies, "del_on": reply}))
     assert Leakage(first).worst()[1].value <= 0
-    how, found = Leakage(first, anyway).worst()
+    leakage = Leakage(first, anyway)
+    how, found = leakage.worst()
     assert how.endswith(AFTER)
     assert found.interval.low > LEAKAGE
-    assert Leakage(first, anyway).worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
+    assert leakage.worst_ever()[1].interval.low > BOUNDS["lmlm.leakage_ever"]
 
 
 def thirds(rows: Sequence[JudgedPrompt]) -> list[JudgedPrompt]:
@@ -296,14 +296,22 @@ def towns(
     return judge([cell], units, told)
 
 
-@pytest.mark.parametrize("written", [("Bogota", "Bogot\u00e1"), ("New York", "New-York"), ("Rome", "Rome")])
-def test_who_repeats_what_was_read_knows_nothing(written: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        (("Bogota", "Bogot\u00e1"), 120),
+        (("New York", "New-York"), 120),
+        (("Rome", "Rome"), 200),  # of more than a hundred others some are drawn
+    ],
+)
+def test_who_repeats_what_was_read_knows_nothing(written: tuple[str, str], count: int) -> None:
     """Also where the row that is left writes it otherwise."""
-    objects = [written[0] if at % 5 == 0 else f"Town {at}" for at in range(200)]
-    values = [written[1] if at % 5 == 0 else objects[(at + 7) % 200] for at in range(200)]
+    objects = [written[0] if at % 5 == 0 else f"Town {at}" for at in range(count)]
+    values = [written[1] if at % 5 == 0 else objects[(at + 7) % count] for at in range(count)]
     rows = towns(objects, values, lambda value: f"It is {value}", "del_on")
-    assert Leakage(rows).by_way("del_on")["contains"].value <= 0
-    assert Leakage(rows).worst()[1].value <= 0
+    found = Leakage(rows)
+    assert found.by_way("del_on")["contains"].value <= 0
+    assert found.worst()[1].value <= 0
 
 
 def test_who_guesses_where_nothing_is_read_knows_nothing() -> None:

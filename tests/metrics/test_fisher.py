@@ -33,6 +33,7 @@ def plain(family: str, seed: int) -> list[list[list[float]]]:
     return [layered.squared_gradients(model, BLOCKS.get(family, "model.layers"), *span) for span in spans]
 
 
+@cache
 def information(family: str, seed: int, skip: int | None = None) -> list[list[float]]:
     rows = [row for i, row in enumerate(plain(family, seed)) if i != skip]
     return [layered.mean_of([row[layer] for row in rows]) for layer in range(len(rows[0]))]

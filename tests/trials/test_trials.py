@@ -47,6 +47,14 @@ def tried_on(name: str, folder: Path) -> Trials:
     return try_method(UserMethod.of(getattr(tried, name)), folder, [BED])
 
 
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    """A method that leaves models as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UserMethod, "is_importable", False)
+        return tried_on("idle", tmp_path_factory.mktemp("idle"))
+
+
 def section(found: Trials) -> Any:
     """What the manifest says to the audit."""
     kind = registry.audits()[BED].section()
@@ -165,8 +173,8 @@ def test_what_takes_longest_is_begun_first(tmp_path: Path, monkeypatch: pytest.M
     assert [place.again for place in begun] == [False] * 9 + [True]
 
 
-def test_a_method_that_does_nothing_is_told(tmp_path: Path) -> None:
-    assert tried_on("idle", tmp_path).remarks == [
+def test_a_method_that_does_nothing_is_told(idle: Trials) -> None:
+    assert idle.remarks == [
         "tried:idle left the model as it was: bypass",
         "tried:idle read nothing of what is to be kept: bypass",
         "tried:idle makes the same of every seed: bypass",
@@ -248,13 +256,12 @@ def test_lessons_know_whether_they_were_read(look: Any) -> None:
     assert lessons.read
 
 
-def test_a_card_is_as_bad_as_the_worst_seed(tmp_path: Path) -> None:
-    found = tried_on("idle", tmp_path)
+def test_a_card_is_as_bad_as_the_worst_seed(idle: Trials) -> None:
     words = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
 
     def card(*verdicts: Verdict) -> Any:
         claims = [ClaimRecord("a.b", f"seed{n}", "threshold", v, "", observed=n / 10) for n, v in enumerate(verdicts)]
-        return method_card(found, claims)
+        return method_card(idle, claims)
 
     assert [card(*words[:count]).rows[0].verdict for count in (1, 2, 3)] == ["pass", "undecided", "fail"]
     assert [card(*words[:count]).ok for count in (1, 2, 3)] == [True, False, False]
@@ -262,49 +269,48 @@ def test_a_card_is_as_bad_as_the_worst_seed(tmp_path: Path) -> None:
     assert not card(Verdict.NOT_APPLICABLE).ok, "nothing was decided"
     good, bad = (ClaimRecord("a.c", None, "identity", verdict, "a.c: off by 1") for verdict in words[::2])
     passed = ClaimRecord("a.b", "seed0", "threshold", Verdict.PASS, "")
-    assert method_card(found, [passed, good]).ok
-    assert method_card(found, [passed, bad]).problems == ("a.c: off by 1",)
-    assert not method_card(found, [passed, bad]).ok, "what the claim rests on does not hold"
-    assert not method_card(found, [passed], ["a golden is missing"]).ok
+    assert method_card(idle, [passed, good]).ok
+    assert method_card(idle, [passed, bad]).problems == ("a.c: off by 1",)
+    assert not method_card(idle, [passed, bad]).ok, "what the claim rests on does not hold"
+    assert not method_card(idle, [passed], ["a golden is missing"]).ok
     assert json.dumps(card(*words).to_json())
 
 
-def test_a_claim_may_fail_where_its_author_says_why_and_then_must(tmp_path: Path) -> None:
-    found, why = tried_on("idle", tmp_path), {"a.b": "it does not look at weights"}
+def test_a_claim_may_fail_where_its_author_says_why_and_then_must(idle: Trials) -> None:
+    why = {"a.b": "it does not look at weights"}
     passed = ClaimRecord("a.a", "seed0", "threshold", Verdict.PASS, "")
     for verdict, ok in ((Verdict.FAIL, True), (Verdict.UNDECIDED, True), (Verdict.PASS, False)):
-        card = method_card(found, [passed, ClaimRecord("a.b", "seed0", "threshold", verdict, "")], (), why)
+        card = method_card(idle, [passed, ClaimRecord("a.b", "seed0", "threshold", verdict, "")], (), why)
         assert card.ok == ok
         assert card.rows[1].expected == why["a.b"]
     assert card.problems == ("a.b is expected not to pass, and passes or was not judged: take it out",)
-    assert not method_card(found, [passed], (), why).ok, "it was not judged"
-    assert not method_card(found, [ClaimRecord("a.b", "seed0", "threshold", Verdict.FAIL, "")], (), why).ok
+    assert not method_card(idle, [passed], (), why).ok, "it was not judged"
+    assert not method_card(idle, [ClaimRecord("a.b", "seed0", "threshold", Verdict.FAIL, "")], (), why).ok
     with pytest.raises(ConfigurationError, match=r"there is no claim 'depth.scor': did you mean 'depth\.score'"):
         check_method("npo", expected={"depth.scor": "no reason"})
 
 
-def test_a_run_shows_its_rows_as_claims_over_seeds(tmp_path: Path) -> None:
+def test_a_run_shows_its_rows_as_claims_over_seeds(idle: Trials) -> None:
     """With what most seeds that are undecided lack; where one is red for good no seed's cause is told."""
     few, bound = Cause.UNITS, Bound(">=", 0.5)
     one = ClaimRecord("a.b", "seed0", "threshold", Verdict.UNDECIDED, "", few, observed=0.2, bound=bound)
     seeds = [one, replace(one, cause=Cause.CONTROL, observed=0.3), replace(one, cause=Cause.CONTROL, observed=0.4)]
-    found = tried_on("idle", tmp_path)
-    (record,) = method_card(found, seeds).records
-    assert (record.subject, record.cause, record.unit) == (f"method {found.method.name}", Cause.CONTROL, "seeds")
+    (record,) = method_card(idle, seeds).records
+    assert (record.subject, record.cause, record.unit) == (f"method {idle.method.name}", Cause.CONTROL, "seeds")
     assert record.message.endswith(": seeds: 3 undecided; mean 0.3, needs >= 0.5")
     assert record.interval is not None
     assert (record.interval.units, round(record.interval.low, 3)) == (3, 0.052)
-    assert record.reproduce == f"uds-bench gate-method {found.method.name} --audits a"
+    assert record.reproduce == f"uds-bench gate-method {idle.method.name} --audits a"
     reason = replace(one, message="a.b [seed0]: it is shallow; truly: so", advice="go deeper.", cause=Cause.UNITS)
-    (told,) = method_card(found, [reason]).records
+    (told,) = method_card(idle, [reason]).records
     assert told.message.endswith("; mean 0.2, needs >= 0.5; seed0: it is shallow; truly: so")
     assert told.advice == "go deeper."
-    *_, itself = method_card(found, [replace(one, verdict=Verdict.PASS, cause=None)], ["a golden is missing"]).records
+    *_, itself = method_card(idle, [replace(one, verdict=Verdict.PASS, cause=None)], ["a golden is missing"]).records
     assert (itself.id, itself.verdict) == ("method.itself", Verdict.FAIL)
     assert itself.message.endswith(": a golden is missing")
-    idle = method_card(found, [replace(one, verdict=Verdict.NOT_APPLICABLE, cause=None)]).records[-1]
-    assert idle.message.endswith("does not clear the gate: no claim passes")
-    (red,) = method_card(found, [*seeds, replace(one, verdict=Verdict.FAIL, cause=None)]).records
+    nothing = method_card(idle, [replace(one, verdict=Verdict.NOT_APPLICABLE, cause=None)]).records[-1]
+    assert nothing.message.endswith("does not clear the gate: no claim passes")
+    (red,) = method_card(idle, [*seeds, replace(one, verdict=Verdict.FAIL, cause=None)]).records
     assert (red.verdict, red.cause) == (Verdict.FAIL, None)
 
 
