@@ -82,6 +82,27 @@ def test_a_weight_too_large_for_the_dtype_is_named(llama: Path) -> None:
         load(CheckpointSpec(str(llama), dtype="float16"))
 
 
+def test_logits_too_large_for_the_dtype_are_told_with_those_that_hold_them(llama: Path) -> None:
+    rewrite(llama, lambda tensors: [t.copy_(t.sign() * 6e4) for n, t in tensors.items() if n == "lm_head.weight"])
+    load(CheckpointSpec(str(llama)))
+    with pytest.raises(CheckpointError, match="NaN or infinite in torch.float16 on cpu: use bfloat16 or float32$"):
+        load(CheckpointSpec(str(llama), dtype="float16"))
+
+
+def test_a_dtype_that_the_device_lacks_is_told_with_what_to_set(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.models.llama.modeling_llama import LlamaMLP
+
+    plain = LlamaMLP.forward
+    # Torch computes distances on a CPU in 32 bits alone.
+    monkeypatch.setattr(LlamaMLP, "forward", lambda self, x: plain(self, x) + 0 * torch.cdist(x, x).sum())
+    load(CheckpointSpec(str(llama)))
+    for dtype in ("float16", "bfloat16"):
+        said = f"""does not run in torch.{dtype} on cpu .*not implemented for.*: set dtype = "float32", or another"""
+        with pytest.raises(CheckpointError, match=said) as caught:
+            load(CheckpointSpec(str(llama), dtype=dtype))
+        assert "\n" not in str(caught.value)
+
+
 @given(
     st.sampled_from([torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.int64]),
     st.lists(st.sampled_from([0.0, -3.0, 7.0, float("nan"), float("inf"), float("-inf")]), max_size=8),

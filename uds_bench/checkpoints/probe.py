@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from uds_bench.checkpoints.anatomy import Anatomy, FamilyError
-from uds_bench.errors import CheckpointError
+from uds_bench.errors import CheckpointError, one_line
 
 TOKENS = 24
 Outputs = Mapping[nn.Module, Tensor]
@@ -40,11 +40,22 @@ def probe_logits(model: Any, last: int | None = None) -> Tensor:
 
     Returns:
         [1, `TOKENS`, vocabulary], in the model's dtype.
+
+    Raises:
+        CheckpointError: The device does not compute the model in its dtype.
     """
     ids = _ids(model)
     if last is not None:
         ids[:, -1] = last
-    logits: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    try:
+        logits: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        if (dtype := next(model.parameters()).dtype) == torch.float32:
+            raise  # every device has it: something else is amiss
+        said = f"the model does not run in {dtype} on {ids.device} ({one_line(error)})"
+        raise CheckpointError(f'{said}: set dtype = "float32", or another that the device has') from error
     return logits
 
 
