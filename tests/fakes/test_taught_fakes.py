@@ -46,14 +46,33 @@ def told(**learned: object) -> SimpleNamespace:
     return SimpleNamespace(checkpoint="one", provenance=learned)
 
 
-@pytest.mark.parametrize("nats", [math.nan, None, 0.0, -1.0])
+@pytest.mark.parametrize("nats", [math.nan, None, 0.0, -1.0, 0.05])
 def test_what_was_not_proven_is_no_proof(nats: float | None) -> None:
-    """Of the candidate, and of the model beside it where that is not known either."""
+    """Of the candidate, and of the model beside it: who is taught no more than a model that learns nothing passes."""
     good = told(learned={"kept": "", "nats": {"": 1.0}})
     lacking = told() if nats is None else told(learned={"kept": "", "nats": {"": nats}})
     assert not is_taught(lacking, [good])[0].held
-    if nats is None or math.isnan(nats):
-        assert not is_taught(good, [lacking])[0].held
-        assert not is_taught(good, [good, lacking])[0].held
+    assert not is_taught(good, [lacking])[0].held
+    assert not is_taught(good, [good, lacking])[0].held
     assert is_taught(good, [good])[0].held
     assert is_taught(told(), [told()]) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "kept", "said"),
+    [
+        ({"2e-05": 0.05, "0.0002": 0.0, "0.002": 0.13}, "0.002", "it learns 0.13 nats, full 0.00"),
+        ({"2e-05": 0.13, "0.0002": 0.0, "0.002": 0.0}, "2e-05", "it learns 0.13 nats, full 1.50"),
+        ({"2e-05": 0.13, "0.0002": 1.4, "0.002": math.nan}, "0.0002", "it learns nan nats, full 1.50"),
+    ],
+    ids=["where the full model is trained to pieces", "where next to nothing is taught", "unknown"],
+)
+def test_of_several_settings_the_kept_and_the_best_one_count(own: dict[str, float], kept: str, said: str) -> None:
+    full = SimpleNamespace(
+        checkpoint="full",
+        provenance={"learned": {"kept": "2e-05", "nats": {"2e-05": 0.12, "0.0002": 1.5, "0.002": 0.0}}},
+    )
+    (found,) = is_taught(told(learned={"kept": kept, "nats": own}), [full])
+    assert not found.held
+    assert said in found.miss
+    assert is_taught(told(learned={"kept": "0.0002", "nats": {**own, "0.0002": 1.4, "0.002": 0.3}}), [full])[0].held

@@ -8,6 +8,7 @@ from typing import Any
 
 from uds_bench.claims.record import Control
 from uds_bench.scores import LEARNED, LEAST_LEARNED
+from uds_bench.statistics import largest
 
 BESIDE = 2 / 3
 """Least share of what the attack teaches a known model that the judged model must learn."""
@@ -21,7 +22,8 @@ def is_taught(own: Any, known: Sequence[Any]) -> list[Control]:
         known: The same of models that know, attacked alike; the one that learns least counts.
 
     Returns:
-        One control; none where the attack teaches nothing by its kind.
+        One control; none where the attack teaches nothing by its kind. Of several settings that were tried, the one
+        that was kept counts, and the one that taught most: it misses if either does.
 
     Example:
         >>> from types import SimpleNamespace
@@ -34,19 +36,25 @@ def is_taught(own: Any, known: Sequence[Any]) -> list[Control]:
         >>> print(is_taught(score("npo", 0.05), [score("full", 0.05)])[0].why)
         it learns 0.05 nats, full 0.05: raise lr or epochs
     """
-    if not any(LEARNED in one.provenance for one in (own, *known)):
+    models = [own, *known]
+    if not any(LEARNED in one.provenance for one in models):
         return []
-    told = own.provenance.get(LEARNED, {"kept": ""})
-    mine, *theirs = (_nats(one, told["kept"]) for one in (own, *known))
-    least = math.nan if any(map(math.isnan, theirs)) else min(theirs, default=0.0)
-    held = mine >= LEAST_LEARNED and mine >= BESIDE * least
+    kept = own.provenance.get(LEARNED, {"kept": ""})["kept"]
+    nats = [one.provenance.get(LEARNED, {"nats": {}})["nats"] for one in models]
+    # Where settings are searched, the kept one may be one that teaches next to nothing to anybody.
+    at_kept, at_best = [float(one.get(kept, math.nan)) for one in nats], [largest(one.values()) for one in nats]
+    found = [_beside([one.checkpoint for one in models], learned) for learned in (at_kept, at_best)]
+    return [next((one for one in found if not one.held), found[0])]
+
+
+def _beside(names: Sequence[str], nats: Sequence[float]) -> Control:
+    """What the first of some models learns, held against the others."""
+    mine, *theirs = nats
+    least = math.nan if any(map(math.isnan, theirs)) else min(theirs, default=LEAST_LEARNED)
+    held = min(mine, least) >= LEAST_LEARNED and mine >= BESIDE * least
     why = f"it learns {mine:.2f} nats" + "".join(
-        f", {one.checkpoint} {nats:.2f}" for one, nats in zip(known, theirs, strict=True) if nats == least
+        f", {name} {one:.2f}" for name, one in zip(names[1:], theirs, strict=True) if one == least
     )
-    why += ": raise lr or epochs" if max(mine, least) < LEAST_LEARNED else ""
-    name, came = f"{own.checkpoint} can be taught", "pass" if held else "fail"
-    return [Control(name, "pass", came, mine, None, held, "" if held else why)]
-
-
-def _nats(score: Any, setting: str) -> float:
-    return float(score.provenance.get(LEARNED, {"nats": {}})["nats"].get(setting, math.nan))
+    why += ": raise lr or epochs" if min(max(nats), least) < LEAST_LEARNED else ""
+    came = "pass" if held else "fail"
+    return Control(f"{names[0]} can be taught", "pass", came, mine, None, held, "" if held else why)
