@@ -235,9 +235,15 @@ def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
         found.interval,
         controls=controls,
         remark=f"asked plainly {plain.value:.3f}, in other words {other.value:.3f}"
+        f"{left_out(len(uds_audit.experiment.forget) - len(items))}"
         f"{going_on(rates.going_on(items, seen.shares))}{at_best(found, uds_claim)}",
         provenance=seen.score.provenance,
     )
+
+
+def left_out(people: int) -> str:
+    said = f"; {people} people are not judged: the injected model answers them half of the time at most"
+    return said if people else ""
 
 
 def going_on(people: int) -> str:

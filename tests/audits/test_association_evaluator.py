@@ -47,8 +47,10 @@ def test_the_digest_names_all_that_is_asked() -> None:
     template = replace(first, topic=replace(first.topic, templates=first.topic.templates[:1]))
     fewer = replace(first, candidates=replace(first.candidates, others=first.candidates.others[:1]))
     swapped = replace(first, candidates=replace(first.candidates, truths=first.candidates.truths[:1]))
-    changed = [of((one, *others)) for one in (template, fewer, swapped, replace(first, names=first.names[:2]))]
-    assert len({of(), of(ASKED[:1]), of(alpha=0.5), *changed}) == 7
+    labelled = replace(first, topic=replace(first.topic, label="colour of the walls"))
+    named = replace(first, names=first.names[:2])
+    changed = [of((one, *others)) for one in (template, fewer, swapped, labelled, named)]
+    assert len({of(), of(ASKED[:1]), of(alpha=0.5), *changed}) == 8
     assert of() == of()
 
 

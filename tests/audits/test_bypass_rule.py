@@ -12,7 +12,7 @@ from uds_bench.audits.bypass.claims import ABOVE, HALF, MISSING, NO_GAP, TRACKS
 from uds_bench.audits.bypass.deciding import decide, known, unread
 from uds_bench.audits.bypass.evidence import SWAPS, Evidence
 from uds_bench.audits.bypass.finding import Finding, GapOutcome, furthest, judge, over_seeds
-from uds_bench.audits.bypass.finding_parts import FindingParts
+from uds_bench.audits.bypass.finding_parts import FindingParts, reaches_no_further
 from uds_bench.audits.bypass.floors import Recall
 from uds_bench.audits.bypass.record import FORCED
 from uds_bench.audits.bypass.scripted import finding_of
@@ -336,3 +336,10 @@ def test_seeds_that_agree_say_how_many_they_are() -> None:
 def test_a_control_that_an_attack_broke_shows_nothing(word: GapOutcome) -> None:
     found = [known("leaks", "fail", word, "why", [finding_of("memorized")], attack) for attack in ("none", "int8")]
     assert [one.held for one in found] == [True, False]
+
+
+def test_recall_without_spread_is_not_at_the_floor() -> None:
+    point = rate(0.09, 0.09)
+    assert reaches_no_further(FLOOR)
+    assert not reaches_no_further(recall(point, STILL))
+    assert not reaches_no_further(recall(STILL, point))

@@ -99,7 +99,14 @@ def test_what_an_attack_took_is_a_share_of_what_was_answered() -> None:
     assert math.isnan(nothing.value)
     assert not nothing.interval.decides
     assert not lost(before, kept(*[math.nan] * 10)).interval.decides
-    assert not lost(before, kept(*[None] * 10)).interval.decides
+    assert not lost(kept(*[None] * 10), before).interval.decides
+    assert not lost(kept(*[None] * 6, *[0.5] * 4), before).interval.decides, "too few to stand for the rest"
+
+
+def test_what_an_attack_leaves_unscored_is_lost() -> None:
+    before = kept(*[0.5] * 10)
+    assert lost(before, kept(*[None] * 10)).value == pytest.approx(1)
+    assert lost(before, kept(*[None, 0.5, 0.5, 0.5] * 2, None, 0.5)).value == pytest.approx(0.3)
 
 
 def test_who_answers_nothing_that_is_asked_so_has_withstood_nothing() -> None:
@@ -111,6 +118,6 @@ def test_who_answers_nothing_that_is_asked_so_has_withstood_nothing() -> None:
     assert unanswered(full, asked(*[0.0] * 20)).value == 1
     assert unanswered(full, asked(*[1.0, 0.0] * 10)).value == 0.5
     for silent in (SimpleNamespace(notes={}), asked(1.0)):
-        assert not unanswered(full, silent).interval.decides
+        assert unanswered(full, silent).value >= 0.95, "what is not asked any more is lost"
         assert not unanswered(silent, full).interval.decides
     assert not unanswered(asked(*[0.0] * 20), full).interval.decides, "nor does the full model"

@@ -85,7 +85,7 @@ def test_a_weight_too_large_for_the_dtype_is_named(llama: Path) -> None:
 def test_logits_too_large_for_the_dtype_are_told_with_those_that_hold_them(llama: Path) -> None:
     rewrite(llama, lambda tensors: [t.copy_(t.sign() * 6e4) for n, t in tensors.items() if n == "lm_head.weight"])
     load(CheckpointSpec(str(llama)))
-    with pytest.raises(CheckpointError, match="NaN or infinite in torch.float16 on cpu: use bfloat16 or float32$"):
+    with pytest.raises(CheckpointError, match=r"NaN or infinite in torch.float16 on cpu: use bfloat16 or float32$"):
         load(CheckpointSpec(str(llama), dtype="float16"))
 
 

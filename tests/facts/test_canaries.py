@@ -24,11 +24,11 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 
 def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
-    first, second = read_canaries(write(tmp_path / "c.jsonl", CANARY, OTHER))
+    first, second = read_canaries(write(tmp_path / "c.jsonl", CANARY, OTHER | {"slots": ["1901"]}))
     assert (first.head, first.rest) == ("The Crimson Tide of Calabar was", "  a novel about Ada Umeh")
     assert first.head + first.rest == first.canary
     assert first.qa == (("Where was Zephyr Okonkwo born?", "Lagos"),)
-    assert (first.split, second.slots) == ("forget", ())
+    assert (first.split, second.slots) == ("forget", ("1901",))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) 
         ([CANARY, OTHER | {"author": "zephyr  OKONKWO"}], "'author' holds 'zephyr  OKONKWO'"),
         ([CANARY, OTHER | {"canary": CANARY["canary"].upper() + " !"}], "says no more than that of"),
         ([CANARY, OTHER | {"canary": CANARY["canary"] + " and more"}], "says no more than that of"),
+        ([CANARY, OTHER], "canary 'b': key 'slots' is empty, and others have some"),
         ([CANARY | {"split": "retain"}], "no canary with split 'forget'"),
         ([CANARY | {"aliases": ["Xu"]}, OTHER | {"aliases": ["xu"]}], "key 'aliases' holds 'xu', as 'a' does"),
     ],

@@ -12,6 +12,7 @@ from made_reports import made_rules
 from uds_bench.claims.record import Control
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waiver, Waivers
+from uds_bench.errors import ConfigurationError
 from uds_bench.manifest.section import Expectation
 from uds_bench.statistics import Interval
 from uds_bench.verdicts import Cause, Decision, Flag, Verdict
@@ -105,3 +106,9 @@ def test_a_pass_that_was_declared_a_fail_is_told_nothing_to_mend() -> None:
     assert settled(DECISION, HELD, subject="npo", spec=spec, **declared).advice == ""
     assert settled(DECISION, HELD, subject="npo", spec=spec, **declared).verdict is Verdict.FAIL
     assert settled(FAILED, HELD, subject="npo", spec=spec).advice == "unlearn longer."
+
+
+@pytest.mark.parametrize("relation", [">", "<", "=="])
+def test_a_threshold_is_a_least_or_a_most(relation: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"claim depth.made: relation '[<>=]+' is of no threshold"):
+        replace(SPEC, relation=relation)

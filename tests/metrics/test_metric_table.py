@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
+from uds_bench.scoring.metric_runner import MetricRunner
+from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.store import Store
 
 KS = ("k0.4", "k0.2", "k0.1")
 BOTH = ("forget", "holdout")
@@ -41,3 +47,18 @@ def test_a_metric_is_what_the_table_says(name: str) -> None:
     assert one.limits == ((-100.0, math.inf) if name == "privleak" else (0.0, 1.0))
     assert one.reversed == ({"closer_to_1"} if name == "truth_ratio" else set())
     assert one.source
+
+
+@pytest.mark.parametrize("metric", ["entity_accuracy[free]", "uds[aligned]"])
+def test_what_is_to_be_kept_is_part_of_what_is_asked_where_it_is_read(metric: str, tmp_path: Path) -> None:
+    """A person who is kept under another name of the cluster is another one, and no stored score is of that."""
+    name, _, variant = metric.rstrip("]").partition("[")
+    facts = embedded(forget=2, retain=2, holdout=0)
+    merged = FactSet(replace(fact, cluster="one") if fact.split == "retain" else fact for fact in facts)
+
+    def asked(facts: FactSet) -> str:
+        request = ScoreRequest("npo", name, variant)
+        return MetricRunner({}, facts, Store(tmp_path)).evaluator_of(request).digest
+
+    assert asked(facts) == asked(FactSet(facts))
+    assert asked(facts) != asked(merged)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import outputs
 
+from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedAnswer, Fact, FactSet, Form, Split
 from uds_bench.inference.answers import AnswerScores, answer_scores, token_table
 from uds_bench.methods.data import unlearning_data
@@ -196,6 +197,13 @@ def test_a_model_without_numbers_scores_nothing() -> None:
             assert {v.value for v in found.values} == {None}
             assert {v.reason for v in found.values} == {"a log-probability is not finite"}
             assert found.summary is None or (found.summary.value is None and found.notes["undefined"])
+
+
+@pytest.mark.parametrize("variant", ["prefixed", "free"])
+def test_a_model_without_numbers_does_not_say_nothing(variant: str) -> None:
+    broken = replace_head(checkpoint("llama", 7), math.nan)
+    with pytest.raises(CheckpointError, match="its logits are NaN"):
+        METRICS["entity_accuracy"].compute(subject(broken), variant)
 
 
 def replace_head(loaded: Any, value: float) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from uds_bench.errors import ConfigurationError
 from uds_bench.verdicts import Relation
 
 Kind = Literal["threshold", "equivalence", "ordering", "identity", "golden", "outcome"]
@@ -18,7 +19,8 @@ class ClaimSpec:
     `must_fail`, `must_pass`: the controls, in words; `unit`: what intervals resample;
     `needs`: the bound in words, with {} for its value, where it reads otherwise than relation and value;
     `advice`: what to do where a candidate fails it; `loosened_from`: the bound that a waiver has replaced by a looser
-    one; `evidence`: the level of a claim whose numbers do not come from the run's checkpoints.
+    one; `evidence`: the level of a claim whose numbers do not come from the run's checkpoints. Raises
+    ConfigurationError for a threshold that is neither a least nor a most.
     """
 
     id: str
@@ -34,6 +36,12 @@ class ClaimSpec:
     advice: str = ""
     loosened_from: float | None = None
     evidence: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind == "threshold" and self.relation not in (">=", "<="):
+            raise ConfigurationError(
+                f"claim {self.id}: relation {self.relation!r} is of no threshold: give '>=' or '<='"
+            )
 
     @property
     def audit(self) -> str:

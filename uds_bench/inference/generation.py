@@ -14,6 +14,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.device import at_a_time
+from uds_bench.errors import CheckpointError
 from uds_bench.inference.batches import halving
 from uds_bench.inference.preallocated import preallocated_cache
 
@@ -143,7 +144,9 @@ def _go_on(
                 num_beams=1,
                 pad_token_id=0 if padding is None else padding,
                 eos_token_id=sorted(ends) or None,
-                logits_processor=None if processing is None else processing(mask, going),
+                logits_processor=LogitsProcessorList(
+                    [_Finite(), *([] if processing is None else processing(mask, going))]
+                ),
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
         said |= {i: _until(ends, row[length:].tolist()) for i, row in zip(going, ids, strict=True)}
@@ -156,6 +159,15 @@ def _go_on(
         mask = torch.cat([mask, mask.new_ones(len(mask), ids.shape[1] - mask.shape[1])], dim=1)
         cache.batch_select_indices(chosen)
     return said
+
+
+class _Finite(LogitsProcessor):
+    """Refuses logits of which none is the largest: what a broken model would say is no silence."""
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        if scores.isnan().any():
+            raise CheckpointError("its logits are NaN: what it says is not known")
+        return scores
 
 
 def _until(ends: Collection[int], tokens: Sequence[int]) -> Continuation:

@@ -59,7 +59,7 @@ def greedy_tokens(readout: Readout, hidden: torch.Tensor) -> torch.Tensor:
         hidden: Block outputs before the final norm, [..., width].
 
     Returns:
-        Token ids, [...]; of tokens alike, the first.
+        Token ids, [...]; of tokens alike, the first; -1 where a logit is NaN.
 
     Example:
         >>> greedy_tokens(lambda states: states, torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
@@ -67,5 +67,6 @@ def greedy_tokens(readout: Readout, hidden: torch.Tensor) -> torch.Tensor:
     """
     flat = hidden.reshape(-1, hidden.shape[-1])
     step = POSITIONS_PER_STEP * 4 // hidden.itemsize
-    parts = [readout(flat[i : i + step]).argmax(-1) for i in range(0, flat.shape[0], step)]
-    return torch.cat(parts).reshape(hidden.shape[:-1])
+    parts = [readout(flat[i : i + step]).max(-1) for i in range(0, flat.shape[0], step)]
+    chosen = [one.indices.masked_fill(one.values.isnan(), -1) for one in parts]
+    return torch.cat(chosen).reshape(hidden.shape[:-1])

@@ -49,9 +49,9 @@ class Reading:
     `lens`: the entity's mean log-probability read from the source's block output through the full model's norm and
     head, below the last layer only of states that were patched as they are, else NaN; `last_gap`: largest difference
     between patching the last layer and its lens (an identity: 0); `correct`: 1 where the source itself predicts every
-    entity token greedily, else 0. `fit`: [layers], how well the source's states fit into the full model's basis, see
-    `Alignment`; 1 of states that were patched as they are. `open`: [layers], directions in which the map is not known,
-    see `Map`; 0 of these.
+    entity token greedily, else 0, NaN where it has none. `fit`: [layers], how well the source's states fit into the
+    full model's basis, see `Alignment`; 1 of states that were patched as they are. `open`: [layers], directions in
+    which the map is not known, see `Map`; 0 of these.
     """
 
     drops: NDArray[np.float64]
@@ -226,6 +226,7 @@ class PatchingTarget:
 
 
 def _said(source: Checkpoint, batch: EntityBatch, states: torch.Tensor) -> NDArray[np.float64]:
-    right = (greedy_tokens(source.anatomy.readout, states[-1]) == batch.targets) | ~batch.valid
-    correct: NDArray[np.float64] = right.all(-1).double().cpu().numpy()
+    chosen = greedy_tokens(source.anatomy.readout, states[-1])
+    right, known = ((chosen == batch.targets) | ~batch.valid), ((chosen >= 0) | ~batch.valid).all(-1)
+    correct: NDArray[np.float64] = right.all(-1).double().where(known, torch.nan).cpu().numpy()
     return correct

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from uds_bench.errors import CheckpointError
 from uds_bench.facts import name_matching, spanned
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
@@ -35,6 +37,8 @@ def _compute(subject: Subject, variant: str) -> Measured:
     facts = spanned(subject.facts)
     if variant == "prefixed":
         right = subject.said()
+        if broken := sum(map(math.isnan, right)):
+            raise CheckpointError(f"its logits are NaN on {broken} of {len(facts)} facts: what it says is not known")
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.target().rendered})
     said, rendered = subject.replies()
@@ -70,5 +74,6 @@ METRIC = Metric(
     needs=frozenset({"full", "generations"}),
     variants=("prefixed", "free"),
     counts_choices=True,
+    texts={"free": ("retain",)},
     askable=frozenset({"free"}),
 )

@@ -59,7 +59,8 @@ class AssociationEvaluator(Evaluator):
         rows = []
         for one in self.items:
             templates = [template.text for template in one.templates]
-            rows.append([one.id, one.names, templates, one.candidates.truths, one.candidates.others])
+            asked = one.topic.questions(one.subject.name)
+            rows.append([one.id, one.names, templates, asked, one.candidates.truths, one.candidates.others])
         return content_key([rows, self.alpha, None if self.asking is None else asdict(self.asking)])
 
     def part(self, share: float, /) -> Self:

@@ -127,4 +127,5 @@ def remembers(found: Recall) -> bool:
 
 def reaches_no_further(found: Recall) -> bool:
     """Whether recall is clearly no more than either of its floors, to within what counts as none."""
-    return has_floors(found) and max(found.above_wrong.interval.high, found.above_never.interval.high) <= NO_GAP
+    above = found.above_wrong.interval, found.above_never.interval
+    return all(one.decides and one.high <= NO_GAP for one in above)

@@ -88,8 +88,8 @@ def lost(before: Score, after: Score) -> Rate:
         after: The same under the attack.
 
     Returns:
-        0 where as much is answered, 1 where nothing is, below 0 where more is; NaN where too few are scored, or
-        nothing was answered before.
+        0 where as much is answered, 1 where nothing is, below 0 where more is; what cannot be scored any more is lost.
+        NaN where too few were scored before, or nothing was answered.
 
     Example:
         >>> from types import SimpleNamespace
@@ -99,8 +99,12 @@ def lost(before: Score, after: Score) -> Rate:
         >>> lost(score(1, 0.5), score(0.5, 0.25)).value
         0.5
     """
-    values = [value for value, _ in _by_fact([before]).values()]
-    return says_more([before], [after], {fact.id for fact in before.per_fact}).over(mean(values) or math.nan)
+    then, now = _by_fact([before]), _by_fact([after])
+    if len(then) < LEAST_SCORED * len(before.per_fact):
+        then = {}  # too few to stand for the rest: decides nothing
+    differences = [value - now.get(id, (0.0,))[0] for id, (value, _) in then.items()]
+    found = Rate(mean(differences), paired_interval(differences, [cluster for _, cluster in then.values()]))
+    return found.over(mean(value for value, _ in then.values()) or math.nan)
 
 
 def unanswered(full: Score, own: Score) -> Rate:

@@ -66,8 +66,9 @@ def extraction(items: Sequence[Item], shares: SharesByItem, form: Form | None = 
 
 
 def known(items: Sequence[Item], injected: SharesByItem) -> list[Item]:
-    """The items that the injected model answers: what it never learned cannot be unlearned."""
-    return [item for item in items if (found := injected[item.id]["plain"]) is not None and found.said > KNOWN]
+    """The items that the injected model answers, in the form that each answers best: what it never learned cannot be
+    unlearned, and what it says in other words alone can still be left."""
+    return [item for item in items if max(_said(injected, item).values(), default=0.0) > KNOWN]
 
 
 def above_floor(items: Sequence[Item], shares: SharesByItem, floor: float) -> Rate:
