@@ -273,6 +273,7 @@ def test_draws_are_the_same_each_time_and_cold_ones_are_greedy(models: Path, sma
 
 def test_of_more_draws_the_first_are_those_of_fewer(models: Path, small_facts: FactSet) -> None:
     """So that leak@k never falls as k grows, fact by fact."""
+    assert find_attack("sampled", samples=3).remark == "leak@k with k = 3, replies drawn at temperature 1"
     few, more = (subject(models, small_facts, asking(find_attack("sampled", samples=k))).replies()[0] for k in (1, 3))
     ways = asking(find_attack("sampled")).ways(small_facts, "forget")
     assert few == {id: told[::3] for id, told in more.items()}

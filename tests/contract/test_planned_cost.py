@@ -13,6 +13,7 @@ from uds_bench.cli.session import CommandSession
 from uds_bench.errors import ConfigurationError
 from uds_bench.scoring import cost
 from uds_bench.scoring.cost import GROWS, planned_cost
+from uds_bench.scoring.engine import models_memory
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 
@@ -55,8 +56,12 @@ def test_a_long_part_is_tried_once_and_what_a_token_takes_tells_the_rest(
 ) -> None:
     runner, requests = planned[0]
     monkeypatch.setattr(cost, "LONG", 0.0)
+    monkeypatch.setattr(cost, "_memory", lambda _: 1)
     found = planned_cost(runner, requests[:1])
     assert found is not None
+    work = runner.work(requests[:1])
+    models = 1 if work.largest is None else models_memory(work.largest, work.trains)
+    assert found.memory == models, "of all models that are held, however few the part takes"
     assert found.tried == runner.on_part(runner.least, runner.store).size < found.units
     assert found.stages[-1].seconds > 0
 

@@ -7,7 +7,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -235,7 +235,9 @@ def sampled(samples: int = 16, temperature: float = 1.0, seed: int = 0) -> Attac
         raise ConfigurationError(f"sampled: temperature = {temperature!r} must be above 0")
 
     settings = {"samples": samples, "temperature": temperature, "seed": seed}
-    return _prompting("sampled", "leak@k (Reisizadeh et al. 2025)", partial(_each, of=_plainly), settings, **settings)
+    ways = partial(_each, of=_plainly)
+    found = _prompting("sampled", "leak@k (Reisizadeh et al. 2025)", ways, settings, **settings)
+    return replace(found, remark=f"leak@k with k = {samples}, replies drawn at temperature {temperature:g}")
 
 
 def _plainly(fact: Fact) -> Iterable[Wording]:

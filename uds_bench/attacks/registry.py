@@ -22,6 +22,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "relearn_unrelated": partial(relearn, data="unrelated", name="relearn_unrelated"),
     # Ten times the published rate: an adapter takes more (Hu et al. 2022 train GPT-2 by one at 2e-4).
     "relearn_lora": partial(relearn, rank=16, lr=10 * LR, name="relearn_lora"),
+    "relearn_load": partial(relearn, precision="load", name="relearn_load"),
     "relearn_worst": worst_relearn,
     "reworded": prompts.reworded,
     "prefix": prompts.prefix,

@@ -22,21 +22,26 @@ KEPT = {"forget01": "retain99", "forget05": "retain95", "forget10": "retain90"}
 """By split of TOFU that is forgotten, the one that is retained."""
 MODELS = ("Llama-3.2-1B-Instruct", "Llama-3.2-3B-Instruct", "Llama-3.1-8B-Instruct")
 """Those that a misspelt name may have meant; others are published as well."""
-WIDEST = (MODELS[0], "forget10")
-"""The model and split of which pools and unlearned checkpoints are published as well."""
+SPLIT = "forget10"
+"""The split of which pools and unlearned checkpoints are published as well."""
 PLACEHOLDER = (
     "# No unlearned checkpoint of this model and split is known to be published.",
     "# To be replaced: your own, by name, a folder or a hub id.",
 )
+OTHERS = {"simnpo": "SimNPO_lr5e-05_b3.5_a1_d1_g0.25_ep5"}
+"""Of larger models, as public scripts that evaluate them name it."""
 UNLEARNED = {
-    "graddiff": "GradDiff_lr1e-05_alpha5_epoch10",
-    "npo": "NPO_lr1e-05_beta0.5_alpha1_epoch10",
-    "simnpo": "SimNPO_lr5e-05_b4.5_a1_d1_g0.25_ep10",
-    "rmu": "RMU_lr2e-05_layer10_scoeff100_epoch5",
-    "idkdpo": "IdkDPO_lr5e-05_beta0.05_alpha5_epoch10",
-    "altpo": "AltPO_lr2e-05_beta0.05_alpha1_epoch10",
+    MODELS[0]: {
+        "graddiff": "GradDiff_lr1e-05_alpha5_epoch10",
+        "npo": "NPO_lr1e-05_beta0.5_alpha1_epoch10",
+        "simnpo": "SimNPO_lr5e-05_b4.5_a1_d1_g0.25_ep10",
+        "rmu": "RMU_lr2e-05_layer10_scoeff100_epoch5",
+        "idkdpo": "IdkDPO_lr5e-05_beta0.05_alpha5_epoch10",
+        "altpo": "AltPO_lr2e-05_beta0.05_alpha1_epoch10",
+    },
+    **dict.fromkeys(MODELS[1:], OTHERS),
 }
-"""By candidate, the end of its name on the hub: one setting of each method, of the many that are published."""
+"""By model and candidate, the end of its name on the hub: one setting of each method, of many that are published."""
 RATES = ("2e-05", "3e-05")
 """Learning rates of the published seeds of full and retain that make the pools, trained for five epochs."""
 
@@ -90,9 +95,11 @@ def published(name: str, split: str) -> str:
         "[references]",
     ]
     lines += [f'full = "{hub}/tofu_{model}_full"', f'retain = "{hub}/tofu_{model}_{KEPT[split]}"', "", "[candidates]"]
-    if (model, split) != WIDEST:
+    if split != SPLIT or model not in UNLEARNED:
         return "\n".join([*lines, *PLACEHOLDER, 'npo = "./runs/npo"', ""])
-    lines += [f'{key} = "{hub}/unlearn_tofu_{model}_{split}_{end}"' for key, end in UNLEARNED.items()]
+    lines += [f'{key} = "{hub}/unlearn_tofu_{model}_{split}_{end}"' for key, end in UNLEARNED[model].items()]
+    if model != MODELS[0]:  # of the others no seeds are known that could make pools
+        return "\n".join([*lines, ""])
     for side, start, end in (("positive", "pos", "full"), ("negative", "neg", KEPT[split])):
         lines += ["", f"[pools.{side}]"]
         lines += [

@@ -19,7 +19,7 @@ from uds_bench.attacks import NONE
 from uds_bench.checkpoints import block_hidden
 from uds_bench.errors import UdsError
 from uds_bench.scoring.decoding_cost import DecodingCost
-from uds_bench.scoring.engine import weights_size
+from uds_bench.scoring.engine import models_memory, weights_size
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 
@@ -54,9 +54,10 @@ class StageCost:
 
 @dataclass(frozen=True)
 class PlannedCost:
-    """The cost of all missing scores in one process of this machine. `memory`: the most bytes held while trying;
-    `disk`: bytes to be stored. `tried` of `units`, such as facts, were scored, which took `measured` seconds; `failed`:
-    what could not be scored of these, and why. `measures`: the names of what is scored."""
+    """The cost of all missing scores in one process of this machine. `memory`: the most bytes held while trying, or
+    on a CPU by all models that are held at once, if that is more; `disk`: bytes to be stored. `tried` of `units`, such
+    as facts, were scored, which took `measured` seconds; `failed`: what could not be scored of these, and why.
+    `measures`: the names of what is scored."""
 
     stages: tuple[StageCost, ...]
     memory: int
@@ -99,7 +100,7 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         enough: Seconds after which no larger part is tried, 0 and above; the first two are tried in any case.
 
     Returns:
-        The cost; `memory` is that of this process since it began.
+        The cost; what is held counts since this process began.
 
     Raises:
         ConfigurationError: What is asked has no parts.
@@ -131,9 +132,12 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         passes = tokens / last.passes if last.passes else None
         return StageCost(kind, len(groups), seconds, round(tokens * times), passes, weights)
 
+    memory = _memory(runner.device)
+    if runner.device == "cpu" and work.largest is not None:  # a part holds less than all of it does
+        memory = max(memory, models_memory(work.largest, work.trains))
     return PlannedCost(
         tuple(cost(kind, groups) for kind, groups in kinds.items()),
-        _memory(runner.device),
+        memory,
         round(last.disk * times),
         every,
         last.units,

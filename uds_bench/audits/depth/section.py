@@ -93,6 +93,7 @@ class Attacks(Table):
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
     relearn_lora: Relearn | None = None
+    relearn_load: Relearn | None = None
     relearn_worst: RelearnWorst | None = None
     reworded: Prompt | None = None
     prefix: Prompt | None = None
