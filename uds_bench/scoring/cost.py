@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ class StageCost:
 
     `tokens`: those that go through all blocks, padding among them; a token that is trained on counts `TRAINED` times.
     `passes`: `tokens` over the tokens of all facts to be forgotten; None if no facts are asked about. `weights`: bytes
-    on disk of the largest checkpoint.
+    on disk of the largest checkpoint. `memory`: the most bytes held while one was tried; `disk`: bytes that it stores.
     """
 
     what: str
@@ -50,6 +50,8 @@ class StageCost:
     tokens: int
     passes: float | None
     weights: int
+    memory: int
+    disk: int
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,16 @@ class PlannedCost:
 
 @dataclass
 class _Trial:
-    """The cost of a part: seconds, tokens and decoding steps by kind; bytes stored. `passes`: tokens of one pass."""
+    """The cost of a part by kind: seconds, tokens, decoding steps, bytes held and stored. `passes`: tokens of one
+    pass."""
 
     units: int
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
     steps: dict[str, dict[int, float]] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    disk: dict[str, float] = field(default_factory=dict)
     passes: int = 0
-    disk: int = 0
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -130,15 +134,17 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         weights = max(weights_size(runner.spec(group[0].checkpoint)) for group in groups)
         seconds, tokens = _seconds(kind, first, last, every, decoding), last.tokens[kind]
         passes = tokens / last.passes if last.passes else None
-        return StageCost(kind, len(groups), seconds, round(tokens * times), passes, weights)
+        held, disk = last.memory[kind], round(last.disk[kind] * times)
+        return StageCost(kind, len(groups), seconds, round(tokens * times), passes, weights, held, disk)
 
-    memory = _memory(runner.device)
+    stages = tuple(cost(kind, groups) for kind, groups in kinds.items())
+    memory = max(last.memory.values())
     if runner.device == "cpu" and work.largest is not None:  # a part holds less than all of it does
         memory = max(memory, models_memory(work.largest, work.trains))
     return PlannedCost(
-        tuple(cost(kind, groups) for kind, groups in kinds.items()),
+        stages,
         memory,
-        round(last.disk * times),
+        sum(stage.count * stage.disk for stage in stages),
         every,
         last.units,
         time.perf_counter() - began,
@@ -180,7 +186,8 @@ def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: s
         kinds, layers = {type(block) for block in blocks}, len(blocks)
         del loaded, blocks  # what is scored is loaded by itself
         for kind, group in ({REFERENCE: first} | groups | {REFERENCE: first}).items():
-            many = max(1, len(references)) if kind == REFERENCE else 1
+            many, stored = (max(1, len(references)) if kind == REFERENCE else 1), _size(folder)
+            _forget_memory(runner.device)
             started = time.perf_counter()
             with counted(kinds, layers) as count:
                 for request in group:
@@ -191,7 +198,7 @@ def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: s
             found.seconds[kind] = (time.perf_counter() - started) / many
             found.tokens[kind] = count.tokens / many
             found.steps[kind] = {rows: steps / many for rows, steps in count.steps.items()}
-        found.disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+            found.memory[kind], found.disk[kind] = _memory(runner.device), (_size(folder) - stored) / many
     return found
 
 
@@ -235,10 +242,25 @@ def counted(blocks: set[type], layers: int) -> Iterator[Passed]:
         handle.remove()
 
 
+def _size(folder: str) -> int:
+    return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+
+
+def _forget_memory(device: str) -> None:
+    """From here on `_memory` is of what follows, where the system can tell that."""
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats(device)
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def _memory(device: str) -> int:
     """The most bytes that this process has held, on its device."""
     if device != "cpu":
         return torch.cuda.max_memory_allocated(device)
+    with suppress(OSError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
     try:
         import resource
     except ImportError:  # not on Windows
