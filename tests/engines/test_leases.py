@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import stat
 import threading
 import time
@@ -12,8 +13,9 @@ from pathlib import Path
 import made_cells as made
 import pytest
 from made_cells import holder, started, stored, wait_until
+from test_engines import ENGINES
 
-from uds_bench.scoring import engine
+from uds_bench.scoring import engine, workers
 from uds_bench.scoring.store import Store
 
 
@@ -80,6 +82,24 @@ def test_two_drivers_share_a_store(ahead: int, tmp_path: Path) -> None:
     assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
     assert stored(tmp_path) == 60
     assert len({path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}) > 1, "both took part"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_driver_here_shares_a_store_with_one_whose_engine_is_elsewhere(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "processes", lambda *_: 1)
+    there = started(tmp_path, 60, engine, 0.2)
+    wait_until(lambda: made.times(tmp_path))
+    found = made.score_all(made.made_runner(tmp_path, made.names_of(60), seconds=0.2))
+    assert there.wait() == 0
+    assert all(isinstance(value, float) for value in found.values())
+    assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
+    assert stored(tmp_path) == 60
+    by = {path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}
+    assert str(os.getpid()) in by
+    assert len(by) > 1, "both took part"
 
 
 def test_a_driver_killed_at_two_points_is_taken_up(tmp_path: Path, killed: Callable[..., None]) -> None:
