@@ -86,7 +86,7 @@ def test_what_is_built_is_there_what_is_wrong_is_told_once_and_who_is_killed_is_
     assert engine is not None
     log.mkdir()
     builds = [Build(one, partial(made.build, log, one)) for one in ("a", "b", made.WRONG, made.DEADLY)]
-    came = {build.place: error for build, error in run_builds(engine, builds, threads=1)}
+    came = {build.place: error for build, error in run_builds(engine, builds, threads=1, largest=0)}
     assert {one: str(error) for one, error in came.items() if error} == {made.WRONG: "such input is wrong"}
     assert set(came) == {"a", "b", made.WRONG, made.DEADLY}
     assert made.times(tmp_path) == {"a": 1, "b": 1, made.WRONG: 1, made.DEADLY: 2}
