@@ -70,7 +70,7 @@ class SlurmEngine:
                 timeout_min=MINUTES,
                 cpus_per_task=takes.cpus,
                 mem_gb=math.ceil(takes.memory / 2**30),
-                # A Slurm that knows no GPUs refuses a script that asks for none.
+                # A Slurm that knows no GPUs may refuse to give none.
                 gpus_per_node=takes.gpus or None,
                 slurm_array_parallelism=self.jobs,
                 # The step of a job does not take over its cores, from Slurm 22.05 on.
