@@ -21,9 +21,11 @@ from made_cells import InThisProcess
 from rich.console import Console
 
 from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, UdsError
 from uds_bench.scoring.engine import BASE, models_memory
 from uds_bench.zoo import cache, recipes, training
+from uds_bench.zoo.ready import build_models
 from uds_bench.zoo.recipe import Zoo
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
@@ -133,6 +135,22 @@ def test_an_engine_is_asked_for_the_memory_of_training_the_largest(
     trained = [models_memory(CheckpointSpec(str(folder)), trains=True) for folder in made.values()]
     assert [takes.memory - BASE for takes in engine.asked] == trained
     assert trained[0] > 9 * 4 * 300 * width
+
+
+def test_shares_build_each_model_once_and_no_more_than_its_parents(
+    base: Path, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {name: tiny_zoo.RECIPES[name] for name in ("base", "full", "retain", "identity", "npo")}
+    monkeypatch.setattr(recipes, "zoos", lambda: {"tiny": Zoo(few)})
+    shares = []
+    for at in (1, 2, 3):
+        root = shutil.copytree(base, tmp_path / f"machine{at}")
+        monkeypatch.setenv("UDS_BENCH_CACHE", str(root))
+        shares.append(build_models([], InThisProcess(), read_shard(f"{at}/3")))
+        there = {name for name in few if cache.is_whole(cache.folder(root, name))}
+        assert there == {"base", *recipes.lineage(shares[-1])}
+    assert sorted(name for share in shares for name in share) == sorted(few)
+    assert sum(map(bool, shares)) > 1, "the models are in several shares"
 
 
 def test_what_fails_on_an_engine_is_told_and_the_others_are_kept(base: Path, tmp_path: Path, tiny: None) -> None:
