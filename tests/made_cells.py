@@ -176,15 +176,17 @@ def build(log: Path, name: str) -> None:
 
 
 class InThisProcess:
-    """An engine whose only machine is this process. `waves`: what it was given at a time."""
+    """An engine whose only machine is this process. `waves`: what it was given at a time, `asked`: the needs of it."""
 
     def __init__(self) -> None:
         self.waves: list[list[str]] = []
+        self.asked: list[Needs] = []
 
     def run(
         self, make: Callable[[], Scorer], tasks: Sequence[Groups], wait: bool, takes: Needs
     ) -> Iterator[tuple[Groups, ProcessReport]]:
         scorer = make()
+        self.asked.append(takes)
         self.waves.append([group[0].place for groups in tasks for group in groups])
         for groups in tasks:
             yield groups, run_task(scorer, groups, wait)

@@ -5,15 +5,18 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from commands import Command
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
+from made_cells import InThisProcess
 
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded, encode, load_facts
 from uds_bench.inference.generation import continue_greedily
+from uds_bench.methods.memory import gib
 from uds_bench.scoring.cost import (
     GROWS,
     PlannedCost,
@@ -24,6 +27,7 @@ from uds_bench.scoring.cost import (
     planned_cost,
 )
 from uds_bench.scoring.decoding_cost import DecodingCost
+from uds_bench.scoring.engine import BASE, Needs
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.part import FEW, least, part
 from uds_bench.scoring.runner import ScoreRequest
@@ -142,6 +146,26 @@ def test_what_is_usable_is_measured_beside_what_is_not(command: Command, release
     for file in (release / "runs" / "full").iterdir():
         file.unlink()
     assert "nothing was measured" in command(*words, "--metrics", "uds", exit=4).stdout
+
+
+def test_what_a_task_of_an_engine_asks_for_is_told(
+    command: Command, saved_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class Asked(InThisProcess):
+        def run(self, make: Any, tasks: Any, wait: bool, takes: Needs) -> Any:
+            asked.append(takes)
+            return iter(())
+
+    words = ("--manifest", saved_release / "uds.toml", "--metrics", "em", "--store", tmp_path / "none")
+    (found,) = json.loads(command("plan", *words, "--cost", "--json").stdout)["cost"]
+    task = Needs(**found["task"])
+    assert task.memory > BASE
+    assert f"a task asks for {gib(task.memory)} of memory at most" in command("plan", *words, "--cost").stdout
+    monkeypatch.setattr("uds_bench.cli.score.find_engine", lambda _: Asked())
+    command("score", *words, "--out", tmp_path / "scores.json", "--engine", "ray", exit=1)
+    assert set(asked) == {task}
 
 
 @pytest.mark.slow

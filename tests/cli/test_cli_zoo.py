@@ -51,6 +51,11 @@ def test_path_is_all_that_is_printed(command: Command, built: Path) -> None:
     assert command("zoo", "path", "tiny").stdout == f"{built}\n"
 
 
+def test_a_model_is_built_by_one_share(command: Command, built: Path) -> None:
+    said = [command("zoo", "build", "tiny", "--shard", f"{at}/3").stdout for at in (1, 2, 3)]
+    assert sorted(said) == ["", "", f"tiny\t{built}\n"]
+
+
 def test_clear_asks(command: Command, built: Path) -> None:
     command("zoo", "clear", input="n\n", exit=1)
     assert built.is_dir()

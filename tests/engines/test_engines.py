@@ -4,6 +4,7 @@ this process, what is wrong is told, who is killed is begun anew."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from uds_bench.engines.on_ray import RayEngine
 from uds_bench.engines.on_slurm import SlurmEngine
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, ExtraError
-from uds_bench.scoring.engine import RETRIES
+from uds_bench.scoring.engine import RETRIES, Needs
 from uds_bench.storage import file_digest
 from uds_bench.trials.beds import try_method
 from uds_bench.trials.method import UserMethod
@@ -46,6 +47,13 @@ WHY = "crashed (ValueError: not this one)"
 
 def weights(folder: Path) -> list[str]:
     return [file_digest(file) for file in sorted(folder.glob("*.safetensors"))]
+
+
+def write_commands(folder: Path, commands: dict[str, str]) -> None:
+    """Commands of the shell, by name, where none of a cluster are."""
+    for name, text in commands.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +86,7 @@ def test_what_is_built_is_there_what_is_wrong_is_told_once_and_who_is_killed_is_
     assert engine is not None
     log.mkdir()
     builds = [Build(one, partial(made.build, log, one)) for one in ("a", "b", made.WRONG, made.DEADLY)]
-    came = {build.place: error for build, error in run_builds(engine, builds, threads=1)}
+    came = {build.place: error for build, error in run_builds(engine, builds, threads=1, largest=0)}
     assert {one: str(error) for one, error in came.items() if error} == {made.WRONG: "such input is wrong"}
     assert set(came) == {"a", "b", made.WRONG, made.DEADLY}
     assert made.times(tmp_path) == {"a": 1, "b": 1, made.WRONG: 1, made.DEADLY: 2}
@@ -143,14 +151,47 @@ def test_a_ray_cluster_that_is_lost_is_told_with_what_to_do(tmp_path: Path, monk
 def test_a_slurm_that_takes_no_jobs_is_a_line_with_what_to_do(
     commands: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, text in commands.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+    write_commands(tmp_path, commands)
     monkeypatch.setenv("PATH", str(tmp_path))
     engine = SlurmEngine(2, folder=tmp_path / "jobs")
     for said in made.score_all(made.made_runner(tmp_path, ["c0", "c1"], engine)).values():
         assert str(said).startswith(f"Slurm took no jobs ({why}")
         assert "see that srun and sbatch work here, and run again" in str(said)
+
+
+@pytest.mark.needs("submitit")
+@pytest.mark.parametrize(
+    ("takes", "asked"),
+    [
+        (Needs(1, 3 << 30, 0), {"cpus-per-task": "1", "mem": "3GB"}),
+        (Needs(4, (5 << 30) + 1, 1), {"cpus-per-task": "4", "mem": "6GB", "gpus-per-node": "1"}),
+    ],
+)
+def test_slurm_is_asked_for_an_array_of_what_tasks_take_and_an_interrupted_run_gives_it_back(
+    takes: Needs, asked: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands are no cluster's: they keep what they are given, and no job runs."""
+    import submitit
+
+    kept = {"sbatch": 'cat "$1" >> GIVEN; echo Submitted batch job 7', "scancel": 'echo "$1" >> GIVEN', "srun": ""}
+    write_commands(tmp_path, {name: text.replace("GIVEN", f"{tmp_path}/{name}.given") for name, text in kept.items()})
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(submitit.helpers, "as_completed", interrupted)
+    engine, tasks = SlurmEngine(3, folder=tmp_path / "jobs"), [[[made.ScoreRequest(name)]] for name in "abcdefg"]
+    with pytest.raises(KeyboardInterrupt):
+        next(engine.run(dict, tasks, wait=True, takes=takes))
+    script = (tmp_path / "sbatch.given").read_text()
+    lines = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
+    told = ("array", "cpus-per-task", "mem", "gpus-per-node")
+    assert {word: lines[word] for word in told if word in lines} == {"array": "0-2%3", **asked}
+    assert lines["time"] == f"{24 * 60}"
+    (step,) = re.findall(r"^srun .*", script, re.MULTILINE)
+    assert f" --cpus-per-task={takes.cpus} " in step
+    assert (tmp_path / "scancel.given").read_text().split() == ["7_0", "7_1", "7_2"]
 
 
 @pytest.mark.needs("submitit")

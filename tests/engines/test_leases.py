@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,9 +16,31 @@ from pathlib import Path
 import made_cells as made
 import pytest
 from made_cells import holder, started, stored, wait_until
+from test_engines import ENGINES
 
-from uds_bench.scoring import engine
+from uds_bench.scoring import engine, workers
 from uds_bench.scoring.store import Store
+
+SUITE = """
+import json, os
+from pathlib import Path
+import made_cells as made
+import pytest
+
+FOLDER = Path(__file__).parent
+ALONE = json.loads((FOLDER / "alone.json").read_text())
+RUNNER = made.made_runner(FOLDER, list(ALONE), seconds=0.2)
+PLAN = [made.ScoreRequest(name) for name in ALONE]
+
+@pytest.fixture(scope="session", autouse=True)
+def beside():
+    (FOLDER / f"ready.{os.getpid()}").touch()
+    made.wait_until(lambda: made.times(FOLDER), 300)  # the other one has begun
+
+@pytest.mark.parametrize("name", ALONE)
+def test_the_value_is_that_of_a_run_alone(name):
+    assert RUNNER.score(made.ScoreRequest(name), PLAN).value == ALONE[name]
+"""
 
 
 def test_what_another_one_scores_is_passed_over_and_scored_here_if_it_dies(tmp_path: Path) -> None:
@@ -80,6 +106,50 @@ def test_two_drivers_share_a_store(ahead: int, tmp_path: Path) -> None:
     assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
     assert stored(tmp_path) == 60
     assert len({path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}) > 1, "both took part"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_driver_here_shares_a_store_with_one_whose_engine_is_elsewhere(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "processes", lambda *_: 1)
+    there = started(tmp_path, 60, engine, 0.2)
+    wait_until(lambda: made.times(tmp_path))
+    found = made.score_all(made.made_runner(tmp_path, made.names_of(60), seconds=0.2))
+    assert there.wait() == 0
+    assert all(isinstance(value, float) for value in found.values())
+    assert made.times(tmp_path) == dict.fromkeys(made.names_of(60), 1)
+    assert stored(tmp_path) == 60
+    by = {path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}
+    assert str(os.getpid()) in by
+    assert len(by) > 1, "both took part"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_distributed_run_shares_a_store_with_an_engine(engine: str, tmp_path: Path) -> None:
+    """The values of a run alone, each made once, and by both of them."""
+    pytest.importorskip("xdist")
+    alone = made.score_all(made.made_runner(tmp_path / "alone", made.names_of(40)))
+    (tmp_path / "alone.json").write_text(json.dumps(alone))
+    (tmp_path / "test_beside.py").write_text(SUITE)
+    words = ["-n", "2", "-q", "-p", "no:cacheprovider", "test_beside.py"]
+    path = os.pathsep.join([str(Path(made.__file__).parent), *filter(None, sys.path)])
+    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")} | {"PYTHONPATH": path}
+    suite = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *words], cwd=tmp_path, env=own, stdout=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: len(list(tmp_path.glob("ready.*"))) == 2 or suite.poll() is not None, 300)
+    driver = started(tmp_path, 40, engine, 0.2)
+    said, _ = suite.communicate()
+    assert (suite.returncode, driver.wait()) == (0, 0), said
+    assert "40 passed" in said
+    assert made.times(tmp_path) == dict.fromkeys(made.names_of(40), 1)
+    by = {path.name.split(".")[1] for path in (tmp_path / "log").iterdir()}
+    here = {path.name.split(".")[1] for path in tmp_path.glob("ready.*")}
+    assert by & here
+    assert by - here, "both took part"
 
 
 def test_a_driver_killed_at_two_points_is_taken_up(tmp_path: Path, killed: Callable[..., None]) -> None:

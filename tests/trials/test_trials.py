@@ -16,11 +16,12 @@ from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
 from uds_bench.audits.manifests import load_manifest
+from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.engines.shard import Shard
 from uds_bench.errors import ConfigurationError
 from uds_bench.methods.examples import Example, pad
-from uds_bench.scoring.engine import failure
+from uds_bench.scoring.engine import BASE, failure, models_memory
 from uds_bench.trials import beds
 from uds_bench.trials.beds import Place, Trials, try_method
 from uds_bench.trials.builtin import SETTINGS, _example, builtin
@@ -79,7 +80,9 @@ def test_elsewhere_a_crash_is_told_and_no_model_at_all_ends_the_run(
     def run(name: str, engine: InThisProcess) -> Trials:
         return try_method(UserMethod.find(f"tried:{name}"), tmp_path, [BED], engine=engine)
 
-    found = run("crashing_once", InThisProcess())
+    found = run("crashing_once", engine := InThisProcess())
+    parent = specimens.folder(registry.audits()[BED].bed()[0].parent)
+    assert [takes.memory - BASE for takes in engine.asked] == [models_memory(CheckpointSpec(str(parent)), trains=True)]
     assert found.problems == [f"tried:crashing_once crashed (ValueError: seed 1): {BED}, seed 1"]
     with pytest.raises(ConfigurationError, match="tried:silent"):
         run("silent", InThisProcess())

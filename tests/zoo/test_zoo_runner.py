@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,13 @@ import torch
 from made_cells import InThisProcess
 from rich.console import Console
 
+from uds_bench.checkpoints import CheckpointSpec
+from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.scoring.engine import BASE, models_memory
 from uds_bench.zoo import cache, recipes, training
+from uds_bench.zoo.ready import build_models
+from uds_bench.zoo.recipe import Zoo
 
 NAMES = ["full", "retain", "npo", "idk", "identity"]
 
@@ -115,6 +121,36 @@ def test_an_engine_trains_parents_first_and_the_same_weights(base: Path, tmp_pat
         assert (place / cache.CHECKSUMS).read_text() == (cache.ensure(here, name) / cache.CHECKSUMS).read_text()
     assert training.paths(["npo"], elsewhere, engine=engine) == {"npo": found["npo"]}
     assert len(engine.waves) == 2, "what is there is not asked for"
+
+
+@pytest.mark.parametrize("width", [16, 48])
+def test_an_engine_is_asked_for_the_memory_of_training_the_largest(
+    width: int, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the same estimate as scoring, which reads the weights that are there when it is trained."""
+    base = replace(tiny_zoo.RECIPES["base"], width=width, epochs=1)
+    monkeypatch.setattr(recipes, "zoos", lambda: {"tiny": Zoo(tiny_zoo.RECIPES | {"base": base})})
+    engine = InThisProcess()
+    made = training.paths(["base", "full"], tmp_path, engine=engine)
+    trained = [models_memory(CheckpointSpec(str(folder)), trains=True) for folder in made.values()]
+    assert [takes.memory - BASE for takes in engine.asked] == trained
+    assert trained[0] > 9 * 4 * 300 * width
+
+
+def test_shares_build_each_model_once_and_no_more_than_its_parents(
+    base: Path, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {name: tiny_zoo.RECIPES[name] for name in ("base", "full", "retain", "identity", "npo")}
+    monkeypatch.setattr(recipes, "zoos", lambda: {"tiny": Zoo(few)})
+    shares = []
+    for at in (1, 2, 3):
+        root = shutil.copytree(base, tmp_path / f"machine{at}")
+        monkeypatch.setenv("UDS_BENCH_CACHE", str(root))
+        shares.append(build_models([], InThisProcess(), read_shard(f"{at}/3")))
+        there = {name for name in few if cache.is_whole(cache.folder(root, name))}
+        assert there == {"base", *recipes.lineage(shares[-1])}
+    assert sorted(name for share in shares for name in share) == sorted(few)
+    assert sum(map(bool, shares)) > 1, "the models are in several shares"
 
 
 def test_what_fails_on_an_engine_is_told_and_the_others_are_kept(base: Path, tmp_path: Path, tiny: None) -> None:

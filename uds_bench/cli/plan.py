@@ -33,6 +33,7 @@ from uds_bench.errors import ConfigurationError, UdsError
 if TYPE_CHECKING:
     from uds_bench.audits.score_job import Job
     from uds_bench.scoring.cost import PlannedCost
+    from uds_bench.scoring.engine import Needs
     from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
 EXAMPLE = "uds-bench plan --manifest uds.toml --metrics uds,spared --cost"
@@ -90,7 +91,9 @@ def plan(
         found: dict[str, Any] = {"counts": counts, "cells": cells, "notes": notes}
         if cost:
             found["cost"] = [
-                {"audit": audit, **asdict(one), "seconds": one.seconds} for audit, of in takes.items() for one in of
+                {"audit": audit, **asdict(one), "seconds": one.seconds, "task": asdict(task)}
+                for audit, of in takes.items()
+                for one, task in of
             ]
         show_json({"schema": 2, "store": str(scope.store), "device": scope.device, **found})
     else:
@@ -110,22 +113,26 @@ def plan(
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
 
 
-def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[PlannedCost]]:
-    """By audit what the missing scores of built checkpoints take, for each kind of scores that has parts."""
+def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[tuple[PlannedCost, Needs]]]:
+    """By audit what the missing scores of built checkpoints take, for each kind of scores that has parts, and what a
+    task of an engine would ask for."""
     from uds_bench.progress import hush
     from uds_bench.scoring.cost import SECONDS, planned_cost
+    from uds_bench.scoring.engine import needs
 
     hush()
-    found: dict[str, list[PlannedCost]] = {}
+    found: dict[str, list[tuple[PlannedCost, Needs]]] = {}
     for audit, planned in _planned(session, scope).items():
         for runner, requests in planned:
             try:
                 takes = planned_cost(runner, requests, SECONDS / len(planned))
+                work = runner.work(requests)
+                task = needs(work.largest, work.trains, runner.device)
             except UdsError as error:
                 say(f"not measured: {audit}: {error}", err=True)
                 continue
             if takes is not None:
-                found.setdefault(audit, []).append(takes)
+                found.setdefault(audit, []).append((takes, task))
     return found
 
 
@@ -171,14 +178,14 @@ def _read(request: ScoreRequest) -> list[str]:
     return [request.checkpoint, *find_metric(request.metric).needs]
 
 
-def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
-    """A row a kind of checkpoint, and what all of it comes to."""
+def _show_cost(takes: Mapping[str, Sequence[tuple[PlannedCost, Needs]]]) -> None:
+    """A row a kind of checkpoint, what all of it comes to, and what a task of an engine would ask for."""
     from uds_bench.methods.memory import gib
 
     if not takes:
         say("no score that can be computed is missing: nothing was measured")
         return
-    every = [one for found in takes.values() for one in found]
+    every, tasks = zip(*(pair for found in takes.values() for pair in found), strict=True)
     say()
     show_table(
         {
@@ -193,7 +200,7 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
             "measured on": f"{one.tried:,} of {one.units:,}",
         }
         for audit, found in takes.items()
-        for one in found
+        for one, _ in found
         for stage in one.stages
     )
     say()
@@ -202,6 +209,7 @@ def _show_cost(takes: Mapping[str, Sequence[PlannedCost]]) -> None:
         f"{gib(max(one.memory for one in every))} of memory at most, {gib(sum(one.disk for one in every))} on disk: "
         f"measured in {sum(one.measured for one in every):.0f} s"
     )
+    say(f"with --engine a task asks for {gib(max(task.memory for task in tasks))} of memory at most")
     for what, why in [pair for one in every for pair in one.failed.items()]:
         say(f"not in it: {what}: {why}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from uds_bench.errors import UdsError
-from uds_bench.scoring.engine import BASE, Engine, Needs, ProcessReport
+from uds_bench.scoring.engine import BASE, FLOAT32, HELD, TRAINED, Engine, Needs, ProcessReport
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,22 @@ class Builder:
         """Nothing is made here in another one's place."""
 
 
-def run_builds(engine: Engine, builds: Sequence[Build], threads: int) -> Iterator[tuple[Build, UdsError | None]]:
+def run_builds(
+    engine: Engine, builds: Sequence[Build], threads: int, largest: int
+) -> Iterator[tuple[Build, UdsError | None]]:
     """Make all of them on an engine.
 
     Args:
         engine: Of machines that share the folders.
         builds: What is to be made, none of which needs another one.
         threads: Cores that each takes.
+        largest: Weights of the largest model that is trained. Each is given the memory that scoring takes where it
+            trains such a model on a CPU.
 
     Yields:
         Each with None, or with why it was not made, as they are done.
     """
-    for groups, report in engine.run(Builder, [[[build]] for build in builds], True, Needs(threads, BASE, 0)):
+    takes = Needs(threads, BASE + largest * FLOAT32 * (HELD + TRAINED), 0)
+    for groups, report in engine.run(Builder, [[[build]] for build in builds], True, takes):
         for (build,) in groups:
             yield build, report.failed.get(build.place)

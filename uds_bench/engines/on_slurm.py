@@ -70,8 +70,11 @@ class SlurmEngine:
                 timeout_min=MINUTES,
                 cpus_per_task=takes.cpus,
                 mem_gb=math.ceil(takes.memory / 2**30),
-                gpus_per_node=takes.gpus,
+                # A Slurm that knows no GPUs may refuse to give none.
+                gpus_per_node=takes.gpus or None,
                 slurm_array_parallelism=self.jobs,
+                # The step of a job does not take over its cores, from Slurm 22.05 on.
+                slurm_srun_args=[f"--cpus-per-task={takes.cpus}"],
             )
             with executor.batch():
                 jobs = [executor.submit(score, *call) for call in calls]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from transformers import AutoTokenizer
 
 from uds_bench.audits import registry
+from uds_bench.checkpoints.weights import weight_count, weight_files
 from uds_bench.children import end_with_parent
 from uds_bench.engines.builds import Build, run_builds
 from uds_bench.engines.shard import Shard
@@ -215,7 +216,9 @@ def _elsewhere(method: UserMethod, folders: Mapping[Place, Path], engine: Engine
         raise ConfigurationError(f"{method.name}: no other process can import it: name it as package.module:function")
     places = {str(place): place for place in folders}
     builds = [Build(str(place), partial(_made, method.name, place, folder)) for place, folder in folders.items()]
-    for build, error in run_builds(engine, builds, threads=1):
+    parents = [specimens.folder(_bed(audit)[0].parent) for audit in {place.audit for place in folders}]
+    largest = max((sum(map(weight_count, weight_files(parent))) for parent in parents), default=0)
+    for build, error in run_builds(engine, builds, threads=1, largest=largest):
         place = places[build.place]
         if isinstance(error, ConfigurationError):
             raise error

@@ -31,6 +31,26 @@ def fresh_model(
     )
 
 
+def fresh_weights(vocabulary: int, width: int, layers: int, feed_forward: int | None = None) -> int:
+    """How many weights a fresh model has.
+
+    Args:
+        vocabulary: Tokens, whose embeddings are inputs and outputs.
+        width: Of the residual stream.
+        layers: Blocks.
+        feed_forward: Neurons of a block; None means as many as `fresh_model` takes.
+
+    Returns:
+        1 or more.
+
+    Example:
+        >>> fresh_weights(vocabulary=10, width=4, layers=1, feed_forward=8)
+        212
+    """
+    block = 4 * width**2 + 3 * width * (feed_forward or 8 * width // 3) + 2 * width
+    return vocabulary * width + layers * block + width
+
+
 def byte_level_tokenizer(texts: list[str], vocabulary: int) -> Any:
     """Byte-level BPE: any text round-trips."""
     tokenizer = Tokenizer(models.BPE())

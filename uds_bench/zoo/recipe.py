@@ -19,7 +19,7 @@ from uds_bench.methods.examples import Example, epochs, steps_per
 from uds_bench.methods.forward import answer_nll
 from uds_bench.methods.method import Method
 from uds_bench.methods.training import OnStep, Optimisation, train
-from uds_bench.zoo.fresh import fresh_model
+from uds_bench.zoo.fresh import fresh_model, fresh_weights
 
 DRAW = 1000
 """Distance between the seeds of two draws of the whole zoo."""
@@ -61,6 +61,11 @@ class Recipe(ABC):
     def step_count(self) -> int:
         """How many optimiser steps it takes, for the progress bar."""
 
+    @property
+    def weights(self) -> int:
+        """How many weights it has, if it is trained from scratch; else 0: it has its ancestor's."""
+        return 0
+
     @abstractmethod
     def describe(self) -> str:
         """It in a few words, for tables."""
@@ -87,6 +92,11 @@ class Fresh(Recipe):
     vocabulary: int = 1024
 
     ancestor: ClassVar[None] = None
+
+    @property
+    def weights(self) -> int:
+        """How many weights it has."""
+        return fresh_weights(self.vocabulary, self.width, self.layers)
 
     def redrawn(self, draw: int) -> Self:
         """The same recipe of another draw: its seed is moved."""

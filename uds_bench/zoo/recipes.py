@@ -69,6 +69,11 @@ def ancestor(name: str) -> str | None:
     return find(name).ancestor
 
 
+def weights(name: str) -> int:
+    """How many weights a model has: those of the ancestor that is trained from scratch."""
+    return max(find(one).weights for one in lineage([name]))
+
+
 def key(name: str) -> str:
     """Content address of a model: its recipe, its ancestors', the data, and the library that trains it."""
     recipe, above = find(name), ancestor(name)

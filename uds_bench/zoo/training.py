@@ -45,7 +45,8 @@ def _build_on(engine: Engine, names: list[str], root: Path) -> None:
         ready = [name for name in names if recipes.ancestor(name) not in names]
         names = [name for name in names if name not in ready]
         builds = [Build(f"zoo:{name}", partial(_one, str(root), name)) for name in ready]
-        failed = [error for _, error in run_builds(engine, builds, max(recipes.find(name).threads for name in ready))]
+        threads, largest = max(recipes.find(name).threads for name in ready), max(map(recipes.weights, ready))
+        failed = [error for _, error in run_builds(engine, builds, threads, largest)]
         if wrong := [error for error in failed if error is not None]:
             raise wrong[0]
 

@@ -18,7 +18,7 @@ from uds_bench.methods.instruction import Instruction, instruct
 from uds_bench.methods.oracle import within
 from uds_bench.methods.registry import unlearn
 from uds_bench.methods.training import OnStep, Optimisation, train
-from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model
+from uds_bench.zoo.fresh import byte_level_tokenizer, fresh_model, fresh_weights
 from uds_bench.zoo.recipe import ByMethod, Fresh, Seeded, Trained
 
 
@@ -44,6 +44,11 @@ class Pretrained(Fresh):
     def data(self) -> str:
         """What it trains on, by content: SHA-256 (hex)."""
         return data.digest(self.crowd)
+
+    @property
+    def weights(self) -> int:
+        """How many weights it has."""
+        return fresh_weights(self.vocabulary, self.width, self.layers, self.feed_forward)
 
     def step_count(self) -> int:
         """How many optimiser steps it takes."""
