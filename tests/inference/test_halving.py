@@ -9,21 +9,33 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from audit_samples import write_bypass
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 
+from uds_bench.audits.association.evaluator import AssociationEvaluator
+from uds_bench.audits.association.people_runner import PeopleRunner
+from uds_bench.audits.association.probe_items import ask_about
+from uds_bench.audits.bypass.audit import BypassRunner
+from uds_bench.audits.bypass.evaluator import BypassEvaluator
+from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, load
 from uds_bench.device import at_a_time, batches
 from uds_bench.errors import CheckpointError, ConfigurationError, UdsError
 from uds_bench.facts import embedded, encode_answer, encode_question
+from uds_bench.facts import properties as known
+from uds_bench.facts.canaries import read_canaries
+from uds_bench.facts.exposed_people import embedded_people
 from uds_bench.inference.answers import score_answers
+from uds_bench.inference.batches import halved
 from uds_bench.inference.generation import continue_greedily
-from uds_bench.inference.sentences import nll_apart
+from uds_bench.inference.sentences import nll_apart, sentence_nll
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
@@ -97,6 +109,17 @@ def test_answers_sentences_and_replies_are_those_of_any_room(model: Checkpoint, 
     assert short_said == said
 
 
+def test_a_tree_that_is_too_large_is_told(model: Checkpoint) -> None:
+    sentences = [one.ids for one in answers(model)]
+    with halved() as few:
+        nll = sentence_nll(model, sentences)
+    assert few == {}
+    with halved() as few, room_for(1):
+        short = sentence_nll(model, sentences)
+    assert few["shared beginnings"] == 0
+    np.testing.assert_allclose(short, nll, atol=1e-4)
+
+
 def scored(folder: Path, store: Path) -> tuple[list[Any], list[Any]]:
     """The scores of a model, and where each is stored."""
     specs = {name: CheckpointSpec(str(folder / name)) for name in ("full", "retain", "npo")}
@@ -121,6 +144,35 @@ def test_scores_are_those_of_any_room_and_say_so(folder: Path, tmp_path: Path, p
         short, _ = scored(folder, tmp_path)
     alike(plain[0], plain[0], 16)
     alike(short, plain[0], 4)
+    assert not any("halved" in one.provenance for one in plain[0])
+    told = {one.metric: one.provenance.get("halved") for one in short}
+    # Facts go on as few at a time, so that later scores need not halve them, and `batches` says it of each.
+    assert told == {"uds": {"facts": 4}, "prob": None, "cka": None, "rouge": {"prompts": 4}}
+
+
+def test_scores_of_audits_say_so_too(folder: Path, tmp_path: Path) -> None:
+    write_bypass(tmp_path)
+    bypass = BypassEvaluator(read_canaries(tmp_path / "canaries.jsonl"), ReplySettings(24, samples=1))
+    first = ask_about(embedded_people()[:1], known.embedded(), None)[0]
+    few = replace(first.candidates, others=first.candidates.others[:3])
+    asked = (replace(first, names=first.names[:2], candidates=few),)
+    named = AssociationEvaluator(asked, asking=None)
+    specs, request = {"npo": CheckpointSpec(str(folder / "npo"))}, ScoreRequest("npo")
+
+    def found(place: Path) -> list[Any]:
+        store = Store(place)
+        apart = PeopleRunner(specs, named, [asked], store, "cpu", {})
+        return [runner.score(request) for runner in (BypassRunner(specs, bypass, store), apart)]
+
+    plain = found(tmp_path / "plain")
+    with room_for(2):
+        short = found(tmp_path / "short")
+    assert not any("halved" in one.provenance for one in plain)
+    said, of_people = (one.provenance["halved"] for one in short)
+    assert said["prompts"] == 2
+    assert of_people["shared beginnings"] == 0, "what is found of each group is part of what is found of all"
+    for one, other in zip(short, plain, strict=True):
+        assert [fact.value for fact in one.per_fact] == pytest.approx([fact.value for fact in other.per_fact], abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [3, 64])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,6 +165,22 @@ def test_states_stand_in_the_order_of_facts() -> None:
     np.testing.assert_allclose(entity_states(model, encoded, 3), np.array(plain(model)), atol=1e-4)
 
 
+def test_states_are_held_once_in_float32_and_widened_a_layer_at_a_time() -> None:
+    full, retain = (checkpoint("llama", seed, layers=24, width=256) for seed in (FULL, RETAIN))
+    encoded = [encode(fact, TOKENIZER) for fact in FORGET]
+    tracemalloc.start()
+    try:
+        states, held = entity_states(full, encoded, 3), tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (states.dtype, states.flags.owndata) == (np.float32, True), "or they lie where no peak is seen"
+    assert held[1] < states.nbytes + 2 * states[0].nbytes
+    others, fact_of = entity_states(retain, encoded, 3), np.arange(states.shape[1])
+    for x, y in zip(states, others, strict=True):
+        found = weighted_cka(x, y, fact_of, np.ones((1, len(x))))
+        assert found == weighted_cka(x.astype(float), y.astype(float), fact_of, np.ones((1, len(x))))
+
+
 def test_references_that_are_alike_leave_it_undefined() -> None:
     found = METRIC.compute(subject(checkpoint("llama", CANDIDATE), retain=checkpoint("llama", FULL)), "linear")
     assert found.summary is not None
@@ -202,5 +218,6 @@ def test_what_references_give_is_kept_on_disk(tmp_path: Path) -> None:
     again = METRIC.compute(Subject(checkpoint("llama", CANDIDATE), references), "linear")
     assert again == first
     assert "retain" not in loads
-    with torch.no_grad():
-        assert len(list(tmp_path.rglob("arrays/*"))) == 1
+    assert len(list(tmp_path.rglob("arrays/*"))) == 1
+    (kept,) = references._arrays.values()
+    assert kept["retain"].dtype == np.float32

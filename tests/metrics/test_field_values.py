@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from statistics import fmean, harmonic_mean
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from references import open_unlearning as field
 from references import outputs
 
 from uds_bench.facts import Fact, FactSet
+from uds_bench.facts.fact import WORLD
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import FactValue, Measured
 from uds_bench.metrics.subject import Subject
@@ -26,7 +29,11 @@ LLAMA = (
 """As Llama 3's own template, in short."""
 CLOSE = 1e-5
 DATED = FactSet(
-    [*FACTS, *(fact(i, "retain", i // 2) for i in range(6))],
+    [
+        *FACTS,
+        *(fact(i, "retain", i // 2) for i in range(6)),
+        *(replace(fact(i, "retain", i), id=f"{split}-{i}", split=split) for split in WORLD for i in range(5)),
+    ],
     date_string=field.DATE,
 )
 FORGET, HOLDOUT = DATED.split("forget"), DATED.split("holdout")
@@ -51,9 +58,10 @@ def models() -> tuple[Any, Any]:
 
 def _taught(model: Any) -> None:
     """Some of the answers, some of the way: values at an end would show nothing."""
+    some = [*FORGET[:5], *(one for split in ("retain", *WORLD) for one in DATED.split(split)[:2])]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(40):
-        for one in FORGET[:5]:
+        for one in some:
             ids, start = field.prepared(tokenizer(), one.question, one.answer)
             labels = torch.tensor([[-100] * start + ids[start:]])
             model(input_ids=torch.tensor([ids]), labels=labels).loss.backward()
@@ -172,3 +180,26 @@ def test_rouge_of_shared_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert found == pytest.approx(theirs, abs=CLOSE, rel=0)
     assert 0 < min(found) < max(found)
+
+
+def test_utility_of_nine_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = subject(models()[0], DATED)
+    # A model this small says no word of the answers, and a mean of nothing would be no test.
+    monkeypatch.setattr(one, "generations", lambda split: [each.answer[len(each.id) :] for each in one.split(split)])
+    found = METRICS["model_utility"].compute(one, "nine")
+    theirs: dict[str, float] = {}
+    for split, prefix in (("retain", ""), *((split, f"{split}_") for split in WORLD)):
+        rows = []
+        for each in DATED.split(split):
+            own, wrong = item(each, each.answer), [item(each, answer) for answer in each.perturbed_answers]
+            true = own if split in WORLD else item(each, each.paraphrased_answer or "")
+            offered = outputs.prob_with_options(own.loss, [other.loss for other in wrong])
+            likely = offered if split in WORLD else own.prob
+            said = field.rouge(own.text.strip(), each.answer[len(each.id) :])
+            rows.append((likely, said, field.truth_ratio(true, wrong, "true_better")))
+        names = [f"{prefix}{part}" for part in ("prob", "rouge", "truth_ratio")]
+        theirs |= dict(zip(names, map(fmean, zip(*rows, strict=True)), strict=True))
+    assert {name: found.notes[name] for name in theirs} == pytest.approx(theirs, abs=CLOSE, rel=0)
+    assert all(100 * CLOSE < part < 1 - 100 * CLOSE for part in theirs.values()), "means at an end would show nothing"
+    assert found.summary is not None
+    assert found.summary.value == pytest.approx(harmonic_mean(theirs.values()), abs=CLOSE, rel=0)

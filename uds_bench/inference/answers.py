@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.device import at_a_time
 from uds_bench.facts.dialogue import EncodedAnswer
-from uds_bench.inference.batches import PaddingSide, halving
+from uds_bench.inference.batches import PaddingSide, halving, is_out_of_memory
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
 from uds_bench.inference.target import AGREEMENT
@@ -113,7 +113,9 @@ def _agree(
     apart = _score_batch(model, [answer_tree(answers, [row]) for rows in ends for row in rows], side)
     try:
         together = _score_batch(model, [answer_tree(answers, rows) for rows in ends], side)
-    except Exception:  # families refuse a mask of its own shape each in their own words
+    except Exception as error:  # families refuse a mask of its own shape each in their own words
+        if is_out_of_memory(error):
+            raise
         return False
     gaps = torch.cat([(apart[row] - together[row]).abs().flatten() for row in apart])
     return len(gaps) > 0 and bool(gaps.max() <= AGREEMENT)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -133,6 +135,7 @@ def gather_positions(hidden: torch.Tensor, predicting: torch.Tensor) -> torch.Te
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
+_HALVED: ContextVar[dict[str, int]] = ContextVar("halved")
 
 
 _OF_CPU = ("DefaultCPUAllocator", "can't allocate memory", "std::bad_alloc")
@@ -156,6 +159,40 @@ def lacking(error: BaseException) -> str:
     """What such an error says was asked for, in some words."""
     found = re.search(r"(tried|unable) to allocate \d[\d.]* \w+", str(error), re.IGNORECASE)
     return found[0][0].lower() + found[0][1:] if found else str(error).split(". ")[0] or "out of memory"
+
+
+@contextmanager
+def halved() -> Iterator[dict[str, int]]:
+    """What memory does not hold meanwhile: how few go through a model at a time, by what they are.
+
+    Example:
+        >>> with halved() as found:
+        ...     make_room(8, "answers")
+        ...     make_room(4, "answers")
+        >>> found
+        {'answers': 4}
+    """
+    found: dict[str, int] = {}
+    before = _HALVED.set(found)
+    try:
+        yield found
+    finally:
+        _HALVED.reset(before)
+        for what, size in found.items():  # what is measured for something else is part of that
+            _note(size, what)
+
+
+def _note(size: int, what: str) -> None:
+    known = _HALVED.get({})
+    known[what] = min(size, known.get(what, size))
+
+
+def make_room(size: int, what: str) -> None:
+    """Says that no more of something go through a model at a time, and gives back what the device holds for nobody."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    _note(size, what)
+    _LOG.warning("too little memory: %d %s at a time from here on", size, what)
 
 
 def halving(run: Callable[[int], T], size: int, what: str = "facts") -> T:
@@ -192,6 +229,4 @@ def halving(run: Callable[[int], T], size: int, what: str = "facts") -> T:
                 ) from None
         # Outside of the clause: the error keeps alive what was computed before it.
         size //= 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        _LOG.warning("too little memory: %d %s at a time from here on", size, what)
+        make_room(size, what)

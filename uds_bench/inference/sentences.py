@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from transformers import DynamicCache
 
 from uds_bench.checkpoints import Checkpoint
-from uds_bench.inference.batches import halving
+from uds_bench.inference.batches import halving, is_out_of_memory, make_room
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, token_logprobs
 from uds_bench.inference.prefix_tree import Piece, PrefixTree, cut, grow
@@ -60,13 +60,15 @@ def sentence_nll(model: Checkpoint, sentences: Sequence[Sequence[int]], room: in
         raise ValueError("a sentence has a given token and one to be scored at least")
     if not sentences:
         return np.zeros(0)
-    tree = grow(sentences)
+    tree, is_too_large = grow(sentences), False
     try:
         found = tree.sums(_Reader(model, tree).read(cut(tree, room), tokens))
         if _holds(model, sentences, found, tokens):
             return found
-    except Exception:  # families refuse a mask of its own shape, or a cache, each in their own words
-        pass
+    except Exception as error:  # families refuse a mask of its own shape, or a cache, each in their own words
+        is_too_large = is_out_of_memory(error)
+    if is_too_large:
+        make_room(0, "shared beginnings")
     return nll_apart(model, sentences, tokens)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from uds_bench.checkpoints import Checkpoint
@@ -28,9 +27,10 @@ FLAT = 1e-6
 ROWS_PER_STEP = 1000
 
 Groups = NDArray[np.intp]
+States = NDArray[np.floating[Any]]
 
 
-def weighted_cka(x: Array, y: Array, groups: Groups, weights: Array) -> Array:
+def weighted_cka(x: States, y: States, groups: Groups, weights: Array) -> Array:
     """Linear CKA of x with y for every row of weights: how alike the geometry of the same tokens is in two models.
 
     With centred linear kernels K and L, CKA(x, y) = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)); it ignores rotations and
@@ -57,7 +57,7 @@ def weighted_cka(x: Array, y: Array, groups: Groups, weights: Array) -> Array:
     """
     order = np.argsort(groups, kind="stable")
     groups = groups[order]
-    one, other = (_kernel(_centred(states[order]), groups) for states in (x, y))
+    one, other = (_kernel(_centred(states[order].astype(np.float64, copy=False)), groups) for states in (x, y))
     with np.errstate(invalid="ignore", divide="ignore"):
         own = _hsic(one, one, groups, weights) * _hsic(other, other, groups, weights)
         return _hsic(one, other, groups, weights) / np.sqrt(own)
@@ -112,7 +112,7 @@ def _by_group(rows: Array, groups: Groups) -> Array:
     return summed
 
 
-def entity_states(model: Checkpoint, encoded: Sequence[EncodedFact], batch_size: int) -> Array:
+def entity_states(model: Checkpoint, encoded: Sequence[EncodedFact], batch_size: int) -> NDArray[np.float32]:
     """Block outputs where the entity tokens are predicted, fact after fact.
 
     Args:
@@ -121,25 +121,30 @@ def entity_states(model: Checkpoint, encoded: Sequence[EncodedFact], batch_size:
         batch_size: How many facts go through it at a time.
 
     Returns:
-        [layers, tokens, width] in the model's own unit, in float64.
+        [layers, tokens, width] in the model's own unit, in float32: no dtype that a model computes in has more.
 
     Source: UDS guide, section 4.2 and appendix I, type 1.
     """
-    found: dict[int, torch.Tensor] = {}
+    fact_of, width = _fact_of(encoded), model.model.config.get_text_config(decoder=True).hidden_size
+    found = np.empty((len(model.anatomy.blocks), len(fact_of), width), np.float32)
     for batch in entity_batches(encoded, batch_size, model.device):
-        states = source_states(model, batch)
-        found |= {row: states[:, i, batch.valid[i]].double().cpu() for i, row in enumerate(batch.rows)}
-    stacked: Array = torch.cat([found[i] for i in range(len(encoded))], dim=1).numpy()
-    return stacked
+        places = np.concatenate([np.flatnonzero(fact_of == row) for row in batch.rows])
+        found[:, places] = source_states(model, batch)[:, batch.valid].float().cpu().numpy()
+    return found
+
+
+def _fact_of(encoded: Sequence[EncodedFact]) -> Groups:
+    """Which fact each entity token is of, [tokens]."""
+    return np.repeat(np.arange(len(encoded)), [fact.end - fact.start for fact in encoded])
 
 
 def _compute(subject: Subject, variant: str) -> Measured:
     encoded = encode_facts(subject, subject.checkpoint)
-    fact_of = np.repeat(np.arange(len(encoded)), [fact.end - fact.start for fact in encoded])
+    fact_of = _fact_of(encoded)
     draws, cluster_of = cluster_draws([fact.cluster for fact in subject.spans])
     left_out = np.concatenate([np.ones((1, len(encoded))), 1 - np.eye(len(encoded))])
 
-    def to_retain(own: Array, retain: Array) -> Arrays:
+    def to_retain(own: States, retain: States) -> Arrays:
         """CKA with the retain model: of all facts, without each of them, [1 + facts, layers], and of each resample."""
         layers = list(zip(own, retain, strict=True))
         by_fact = [weighted_cka(x, y, fact_of, left_out) for x, y in layers]
@@ -150,7 +155,7 @@ def _compute(subject: Subject, variant: str) -> Measured:
         of_full, of_retain = (entity_states(m, encode_facts(subject, m), subject.batch_size) for m in (full, retain))
         return {"retain": of_retain, **to_retain(of_full, of_retain)}
 
-    known = subject.of_references(f"cka {VERSION} {INTERVALS}", of_both)
+    known = subject.of_references(f"cka {VERSION} float32 {INTERVALS}", of_both)
     found = to_retain(entity_states(subject.checkpoint, encoded, subject.batch_size), known["retain"])
     steps, drawn = (Steps(found[of] - known[of], _way(known[of])) for of in ("facts", "draws"))
     notes = {

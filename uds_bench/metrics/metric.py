@@ -21,7 +21,7 @@ Need = Literal["full", "retain", "holdout", "generations", "internals"]
 PATCHED: frozenset[Need] = frozenset({"full", "retain", "internals"})
 """What metrics need that look inside a model, beside the two references."""
 Reference = Literal["full", "retain"]
-Arrays = Mapping[str, NDArray[np.float64]]
+Arrays = Mapping[str, NDArray[np.floating[Any]]]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from uds_bench.errors import (
 )
 from uds_bench.extras import require
 from uds_bench.facts import FactSet
-from uds_bench.inference.batches import MORE_ROOM, is_out_of_memory, lacking
+from uds_bench.inference.batches import MORE_ROOM, halved, is_out_of_memory, lacking
 from uds_bench.metrics.metric import Measured
 from uds_bench.scores import LEARNED, Score, summarise
 from uds_bench.scoring.engine import ProcessReport
@@ -353,7 +353,9 @@ class ScoreRunner:
     def _measure(self, request: ScoreRequest, subject: Any) -> None:
         started = time.perf_counter()
         evaluator, cell = self.evaluator_of(request), self.cell(request)
-        measured, checkpoint = self._evaluate(request, evaluator, subject), getattr(subject, "checkpoint", subject)
+        # What several scores share is read once, and only the first of them says that it was halved.
+        with halved() as few:
+            measured, checkpoint = self._evaluate(request, evaluator, subject), getattr(subject, "checkpoint", subject)
         record = provenance(
             cell,
             checkpoint_name=request.checkpoint,
@@ -368,6 +370,7 @@ class ScoreRunner:
             seconds=round(time.perf_counter() - started, 3),
             **({LEARNED: learned} if (learned := getattr(checkpoint, "learned", None)) else {}),
             **self._batches(subject),
+            **({"halved": few} if few else {}),
             **{key: measured.notes[key] for key in TOLD if key in measured.notes},
         )
         score = summarise(
