@@ -197,6 +197,8 @@ def _show_cost(takes: Mapping[str, Sequence[tuple[PlannedCost, Needs]]]) -> None
             "tokens": f"{stage.tokens:,}",
             "passes": ABSENT if stage.passes is None else f"{stage.passes:.1f}",
             "weights": gib(stage.weights),
+            "memory": gib(stage.memory),
+            "disk": gib(stage.disk),
             "measured on": f"{one.tried:,} of {one.units:,}",
         }
         for audit, found in takes.items()

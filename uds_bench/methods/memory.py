@@ -97,10 +97,12 @@ def gib(count: int) -> str:
     """Bytes in words.
 
     Example:
-        >>> gib(3 * 2**29), gib(2**20)
-        ('1.5 GiB', '1 MiB')
+        >>> gib(3 * 2**29), gib(2**20), gib(2048)
+        ('1.5 GiB', '1 MiB', '2 KiB')
     """
-    return f"{count / 2**30:.1f} GiB" if count >= 2**29 else f"{count / 2**20:.0f} MiB"
+    if count >= 2**29:
+        return f"{count / 2**30:.1f} GiB"
+    return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
 
 
 def memory_line(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from uds_bench.errors import did_you_mean
@@ -21,7 +20,7 @@ Need = Literal["full", "retain", "holdout", "generations", "internals"]
 PATCHED: frozenset[Need] = frozenset({"full", "retain", "internals"})
 """What metrics need that look inside a model, beside the two references."""
 Reference = Literal["full", "retain"]
-Arrays = Mapping[str, NDArray[np.floating[Any]]]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
