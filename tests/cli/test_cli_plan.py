@@ -14,8 +14,14 @@ from safetensors.torch import load_file, save_file
 from uds_bench.audits import registry
 from uds_bench.audits.manifests import manifest_of
 from uds_bench.cli.session import CommandSession
+from uds_bench.errors import UdsError
 from uds_bench.metrics.metric import Metric
+from uds_bench.scoring.folder import Folder
 from uds_bench.scoring.metric_runner import MetricRunner
+from uds_bench.scoring.runner import ScoreRequest
+from uds_bench.scoring.store import ScoreKey
+
+FORM = ("checkpoint", "metric", "variant")
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +48,50 @@ def test_scores_are_missing_before_and_stored_after(
     assert set(before.values()) == {"missing"}
     assert set(after.values()) == {"stored"}
     assert not (tmp_path / "none").exists()
+
+
+def test_what_is_listed_is_what_a_run_would_find(
+    command: Command, saved_release: Path, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a store that lacks some cells, and has one that is cut short; and of one whose names cannot be listed."""
+    store = shutil.copytree(scored / "store", tmp_path / "store")
+    cells = sorted((store / "cells").rglob("*.json"))
+    gone, cut, linked = cells[:5], cells[5], cells[6].parent
+    lost = {tuple(json.loads(cell.read_bytes().splitlines()[0])[key] for key in FORM) for cell in [*gone, cut]}
+    for cell in gone:
+        cell.unlink()
+    cut.write_bytes(cut.read_bytes()[:-1])
+    linked.rename(tmp_path / "elsewhere")
+    linked.symlink_to(tmp_path / "elsewhere")
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--variants", "--json", "--store", store)
+    with pytest.warns(UserWarning, match="is cut short or altered"):
+        found = _statuses(command(*words).stdout)
+    assert {place for place, status in found.items() if status == "missing"} == lost
+    assert set(found.values()) == {"missing", "stored"}
+
+    def refuse(shelf: Folder, under: str) -> None:
+        raise UdsError("it is not listed")
+
+    monkeypatch.setattr(Folder, "names", refuse)
+    with pytest.warns(UserWarning, match="is cut short or altered"):
+        assert _statuses(command(*words).stdout) == found
+
+
+def test_in_an_empty_store_few_cells_are_looked_for(
+    command: Command, saved_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, cell = [], MetricRunner.cell
+
+    def counted(runner: MetricRunner, request: ScoreRequest, device: str | None = None) -> ScoreKey:
+        made.append(request)
+        return cell(runner, request, device)
+
+    monkeypatch.setattr(MetricRunner, "cell", counted)
+    words = ("plan", "--manifest", saved_release / "uds.toml", "--variants", "--json", "--store", tmp_path / "none")
+    found = _statuses(command(*words).stdout)
+    assert {one.checkpoint for one in made} == {name for name, _, _ in found}
+    assert {(one.metric, one.variant) for one in made} == {place[1:] for place in found}
+    assert len(set(made)) < len(found) / 2
 
 
 def test_metrics_that_the_facts_cannot_feed_are_left_out_and_named(

@@ -186,7 +186,10 @@ def shape(spec: CheckpointSpec) -> Shape:
         ...     shape(CheckpointSpec(folder))
         Shape(family='gpt2', layers=2, width=8, vocabulary=50257)
     """
-    config = read_config(config_folder(spec))
+    return _shape(spec, read_config(config_folder(spec)))
+
+
+def _shape(spec: CheckpointSpec, config: Any) -> Shape:
     text = config.get_text_config(decoder=True)
     try:
         return Shape(config.model_type, text.num_hidden_layers, text.hidden_size, text.vocab_size)
@@ -254,14 +257,15 @@ def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
 
     if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
         return
-    own, full = shape(specs[name]), shape(specs["full"])
+    configs = [read_config(config_folder(specs[each])) for each in (name, "full")]
+    own, full = (_shape(specs[each], config) for each, config in zip((name, "full"), configs, strict=True))
     for what in ("family", "vocabulary", "layers", "width"):
         if getattr(own, what) != getattr(full, what):
             raise CheckpointError(
                 f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
                 f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
             )
-    mine, theirs = (inner_weights(read_config(config_folder(specs[each]))) for each in (name, "full"))
+    mine, theirs = map(inner_weights, configs)
     if mine != theirs and mine and theirs:  # what is added can hide what is there, or do its learning
         raise CheckpointError(
             f"{name} ({specs[name].model}): it has {mine:,} weights beside its embeddings, the full model {theirs:,}: "

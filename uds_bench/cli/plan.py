@@ -29,6 +29,7 @@ from uds_bench.console.options import (
     tell_left_out,
 )
 from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.storage import CELLS
 
 if TYPE_CHECKING:
     from uds_bench.audits.score_job import Job
@@ -164,7 +165,8 @@ def _missing(
     refused: Mapping[str, str],
 ) -> list[ScoreRequest]:
     """Those that can be computed and are not stored; `read`: the checkpoints that one is made of."""
-    return [one for one in requests if _status(runner, one, read(one), unbuilt, refused)["status"] == MISSING]
+    shelved = _Shelved(runner)
+    return [one for one in requests if _status(shelved, one, read(one), unbuilt, refused)["status"] == MISSING]
 
 
 def _itself(request: ScoreRequest) -> list[str]:
@@ -219,11 +221,11 @@ def _show_cost(takes: Mapping[str, Sequence[tuple[PlannedCost, Needs]]]) -> None
 def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
     specs = session.ready(job.specs, job.needed)
-    runner, unbuilt = job.runner(specs), {name for name in job.needed if is_unbuilt(specs[name])}
+    shelved, unbuilt = _Shelved(job.runner(specs)), {name for name in job.needed if is_unbuilt(specs[name])}
     refused = session.refused(audit, job.needed)
     for requests in job.requests.values():
         for request in requests:
-            told = _status(runner, request, _read(request), unbuilt, refused)
+            told = _status(shelved, request, _read(request), unbuilt, refused)
             yield {"audit": audit, **job.address(request), **told}
 
 
@@ -240,15 +242,39 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
         yield from ({"audit": audit, "checkpoint": name, **form, **why} for name in specs)
         return
     for runner, requests in planned:
+        shelved = _Shelved(runner)
         for request in requests:
             evaluator = runner.evaluator_of(request)
             told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
             told |= {"metric": evaluator.measure.name, "variant": evaluator.variant}
-            yield {**told, **_status(runner, request, _itself(request), unbuilt, refused)}
+            yield {**told, **_status(shelved, request, _itself(request), unbuilt, refused)}
+
+
+class _Shelved:
+    """Which scores a runner's store has. Its names are listed once: of many cells that it lacks, none is opened."""
+
+    def __init__(self, runner: ScoreRunner) -> None:
+        self._runner = runner
+        self._keys: set[str] | None = None
+        with suppress(UdsError):  # what cannot be listed may be read, cell by cell
+            self._keys = {name.rpartition("/")[2].removesuffix(".json") for name in runner.store.shelf.names(CELLS)}
+        self._addressed: set[object] = set()
+
+    def has(self, request: ScoreRequest) -> bool:
+        """Whether a score is stored. Raises UdsError where it has no address, or cannot be read."""
+        if self._keys and not any(self._runner.cell(request, one).key in self._keys for one in self._runner.devices):
+            return False
+        # What was part of one address is part of another: in an empty store the others need not be made.
+        parts = {request.checkpoint, (request.metric, request.variant, request.attack)}
+        if self._keys == set() and parts <= self._addressed:
+            return False
+        found = self._runner.stored(request) is not None
+        self._addressed |= parts
+        return found
 
 
 def _status(
-    runner: ScoreRunner, request: ScoreRequest, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
+    shelved: _Shelved, request: ScoreRequest, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
 ) -> dict[str, str | None]:
     """What becomes of a score that is made of the checkpoints `read`."""
     if why := next((refused[name] for name in read if name in refused), None):
@@ -256,7 +282,7 @@ def _status(
     if any(name in unbuilt for name in read):
         return {"status": UNBUILT, "reason": None}
     try:
-        return {"status": MISSING if runner.stored(request) is None else STORED, "reason": None}
+        return {"status": STORED if shelved.has(request) else MISSING, "reason": None}
     except UdsError as error:
         return {"status": UNUSABLE, "reason": str(error)}
 

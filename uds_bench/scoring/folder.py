@@ -48,10 +48,15 @@ class Folder:
         return True
 
     def names(self, under: str) -> Iterator[str]:
-        """See `Shelf`."""
-        for path in (self.folder / under).rglob("*.json"):
-            if not path.name.startswith("."):
-                yield path.relative_to(self.folder).as_posix()
+        """See `Shelf`. Folders that are links are listed too, as files are read there."""
+        top = self.folder / under
+        try:
+            for folder in top.iterdir() if top.is_dir() else ():
+                for path in folder.iterdir() if folder.is_dir() else ():
+                    if path.suffix == ".json" and not path.name.startswith("."):
+                        yield f"{under}/{folder.name}/{path.name}"
+        except OSError as error:
+            raise UdsError(f"{top} cannot be listed ({error.strerror or error}): mend its permissions") from error
 
     @contextmanager
     def lease(self, key: str) -> Iterator[bool]:

@@ -119,10 +119,14 @@ class ScoreRunner:
         self.requested[request] = found
         return found
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Whose scores are read: what a machine with a GPU has scored also where there is none, its own first."""
+        return self.device, *(device for device in DEVICES if device != self.device)
+
     def stored(self, request: ScoreRequest) -> Score | None:
         """The score if it is stored already; nothing is computed."""
-        # What a machine with a GPU has scored is read where there is none; its own scores come first.
-        for device in (self.device, *(d for d in DEVICES if d != self.device)):
+        for device in self.devices:
             try:
                 cell = self.cell(request, device)
             except CheckpointError as error:
