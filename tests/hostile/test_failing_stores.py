@@ -27,7 +27,7 @@ import made_cells as made
 from uds_bench.scoring import workers
 workers.processes = lambda *_: 1
 warnings.simplefilter("error")  # nothing that is stored may be damaged
-folder, told = Path(sys.argv[1]), []
+folder, told, engine = Path(sys.argv[1]), [], sys.argv[3]
 
 def change(command, stored):
     made.wait_until(lambda: made.stored(folder) >= stored)
@@ -40,7 +40,8 @@ for command, stored in json.loads(sys.argv[2]):
     changing.start()
     if not stored:
         changing.join()
-    runner = made.made_runner(folder, made.names_of(40), seconds=0.01)
+    seconds = 0.01 if engine == "local" else 0.2  # two processes, while this one harms the store
+    runner = made.made_runner(folder, made.names_of(40), made.engine_of(engine, folder), seconds)
     told.append([made.score_all(runner), made.stored(folder), made.times(folder)])
     changing.join()
 print(json.dumps(told))
@@ -52,13 +53,13 @@ BARRED = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.g
 
 
 def fails_and_is_mended(
-    before: list[str], steps: list[tuple[str, int]], folder: Path, beside: dict[str, str], why: str
+    before: list[str], steps: list[tuple[str, int]], folder: Path, engine: str, beside: dict[str, str], why: str
 ) -> int:
     """A run that is harmed, once so much is stored, and one after it that is not: how often the first computed what it
     could not store. `why`: what it is told."""
     path = os.pathsep.join([str(Path(made.__file__).parent), *filter(None, sys.path)])
     changes = json.dumps([(command.split(), stored) for command, stored in steps])
-    command_line = [*before, sys.executable, "-c", RUN, str(folder), changes]
+    command_line = [*before, sys.executable, "-c", RUN, str(folder), changes, engine]
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_XDIST")}
     ran = subprocess.run(
         command_line, env=own | {"PYTHONPATH": path} | beside, capture_output=True, text=True, check=False
@@ -89,28 +90,38 @@ def is_possible(command: list[str]) -> bool:
     )
 
 
-RUNS = pytest.mark.parametrize("beside", [{}, {"PYTEST_XDIST_TESTRUNUID": "one"}], ids=["alone", "distributed"])
+RUNS = pytest.mark.parametrize(
+    ("engine", "beside"),
+    [
+        pytest.param("local", {}, id="alone"),
+        pytest.param("local", {"PYTEST_XDIST_TESTRUNUID": "one"}, id="distributed"),
+        pytest.param("slurm", {}, id="jobs", marks=[pytest.mark.slow, pytest.mark.needs("submitit")]),
+    ],
+)
 
 
 @RUNS
-def test_a_disk_that_is_full_is_told_and_costs_nothing_that_is_stored(beside: dict[str, str], tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_told_and_costs_nothing_that_is_stored(
+    engine: str, beside: dict[str, str], tmp_path: Path
+) -> None:
     if not is_possible(FULL):
         pytest.skip(f"no disk can be made here: {' '.join(FULL)} is missing or not allowed")
     (tmp_path / "store").mkdir()
     mounted = ["sh", "-c", 'mount -t tmpfs -o size=96k none "$4/store" && exec "$@"', "sh"]
     sizes = [(f"mount -t tmpfs -o remount,size={size} none", 0) for size in ("96k", "16m")]
-    lost = fails_and_is_mended([*FULL, *mounted], sizes, tmp_path, beside, "No space left on device")
-    assert lost <= 1, "nothing is computed for a disk that is full"
+    lost = fails_and_is_mended([*FULL, *mounted], sizes, tmp_path, engine, beside, "No space left on device")
+    assert lost <= (1 if engine == "local" else 2), "no process computes anything for a disk that it knows to be full"
 
 
 @RUNS
 def test_permissions_that_are_lost_are_told_and_cost_nothing_that_is_stored(
-    beside: dict[str, str], tmp_path: Path
+    engine: str, beside: dict[str, str], tmp_path: Path
 ) -> None:
     if not is_possible(BARRED):
         pytest.skip(f"permissions bind nobody here: {' '.join(BARRED)} is missing or not allowed")
     (tmp_path / "store").mkdir()
-    fails_and_is_mended(BARRED, [("chmod -R a-w", 15), ("chmod -R u+w", 0)], tmp_path, beside, "Permission denied")
+    steps = [("chmod -R a-w", 15), ("chmod -R u+w", 0)]
+    fails_and_is_mended(BARRED, steps, tmp_path, engine, beside, "Permission denied")
 
 
 class Keeping(made.MadeEvaluator):
