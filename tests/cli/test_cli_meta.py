@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Command, Refused
+from safetensors.torch import load_file, save_file
 from small_runs import Bench, judged_models
 
 from uds_bench.audits.metrics.judged_metrics import JUDGED
@@ -110,6 +113,35 @@ def test_what_is_stored_is_not_computed_again(
         monkeypatch.setitem(METRICS, name, computing(name, refuse))
     bench.judged()
     assert judge().meta["failed"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.needs("submitit")
+def test_an_engine_scores_what_is_missing_and_leaves_nothing_to_compute(
+    bench: Bench, judge: Callable[..., Judged], judged_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process of its own: what an engine sets up of logging outlasts a command."""
+
+    def refuse(subject: Subject, variant: str) -> Measured:
+        raise AssertionError("computed again")
+
+    weights = bench.copy("retain3", "mine") / "model.safetensors"
+    changed = load_file(weights)
+    changed["model.norm.weight"] += 0.25
+    save_file(changed, weights, {"format": "pt"})
+    models = {name: bench.models / name for name in judged_models().candidates} | {"mine": bench.folder / "mine"}
+    words = ["--manifest", bench.judged(candidates=models, more=""), "--store", judged_store, "--device", "cpu"]
+    words += ["--out", there := bench.folder / "there", "--engine", "slurm:local"]
+    command_line = [sys.executable, "-m", "uds_bench", "meta", *map(str, words)]
+    ran = subprocess.run(command_line, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    for name in JUDGED:
+        monkeypatch.setitem(METRICS, name, computing(name, refuse))
+    here = judge()
+    assert here.sweep == list(csv.DictReader((there / "sweep.csv").open()))
+    assert here.table == list(csv.DictReader((there / "meta.csv").open()))
+    (mine,) = [row for row in here.sweep if row["checkpoint"] == "mine"]
+    assert all(mine[name] for name in JUDGED)
 
 
 @pytest.mark.parametrize("lacking", ["positive", "negative"])
