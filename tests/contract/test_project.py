@@ -2,6 +2,8 @@
 
 import configparser
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -81,3 +83,19 @@ def test_what_is_locked_is_within_what_the_project_takes() -> None:
     assert wanted
     for one in wanted:
         assert one.specifier.contains(locked[one.name.lower()]), one
+
+
+def test_what_is_installed_and_not_locked_is_told() -> None:
+    def told(installed: str) -> tuple[int, str]:
+        command = [sys.executable, ROOT / "packaging" / "unlocked.py"]
+        ran = subprocess.run(command, input=installed, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stderr.strip()
+
+    locked = [line for line in (ROOT / "packaging" / "lock.txt").read_text().splitlines() if line[0] != "#"]
+    spelled = [
+        f"{name.replace('-', '_').title()}=={version}" for name, version in (line.split("==") for line in locked)
+    ]
+    (torch,) = (line for line in locked if line.startswith("torch=="))
+    assert told("\n".join([*spelled, f"{torch}+cpu", ""])) == (0, "")
+    expected = "not in packaging/lock.txt: torch==1.0+cpu, nobody @ file:///x"
+    assert told("\n".join([*locked, "torch==1.0+cpu", "nobody @ file:///x"])) == (1, expected)
