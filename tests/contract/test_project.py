@@ -1,7 +1,9 @@
 """The project's face: one version, workflows that name environments there are, an alias that brings this project."""
 
 import configparser
+import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -99,3 +101,25 @@ def test_what_is_installed_and_not_locked_is_told() -> None:
     assert told("\n".join([*spelled, f"{torch}+cpu", ""])) == (0, "")
     expected = "not in packaging/lock.txt: torch==1.0+cpu, nobody @ file:///x"
     assert told("\n".join([*locked, "torch==1.0+cpu", "nobody @ file:///x"])) == (1, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cyclonedx_py")
+@pytest.mark.needs("cyclonedx")
+def test_the_list_of_parts_of_a_release_is_valid(tmp_path: Path) -> None:
+    """By the command of the workflow that publishes, of the environment that this test runs in."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())["jobs"]["dependencies"][
+        "steps"
+    ]
+    (command,) = (step["run"] for step in steps if step.get("run", "").startswith("cyclonedx-py "))
+    written = {"user": sys.prefix, "sbom.cdx.json": str(tmp_path / "sbom.cdx.json")}
+    words = [written.get(word, word) for word in shlex.split(command)[1:]]
+    subprocess.run([sys.executable, "-m", "cyclonedx_py", *words], cwd=ROOT, check=True, capture_output=True)
+    text = (tmp_path / "sbom.cdx.json").read_text()
+    told = json.loads(text)
+    assert JsonStrictValidator(SchemaVersion.from_version(told["specVersion"])).validate_str(text) is None
+    assert told["metadata"]["component"]["name"] == "uds-bench"
+    assert {"torch", "transformers"} <= {part["name"] for part in told["components"]}
