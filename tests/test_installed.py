@@ -24,15 +24,15 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-@pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the wheel lies installed; what it needs is found where this test runs."""
+@pytest.fixture(scope="session", params=["wheel", "sdist"])
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a release lies installed; what it needs is found where this test runs."""
     folder = tmp_path_factory.mktemp("installed")
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(ROOT)]
-    subprocess.run(wheel, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(folder / "site"), str(built)], check=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", request.param, "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.iterdir()
+    install = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-deps"]
+    subprocess.run([*install, "--no-build-isolation", "--target", str(folder / "site"), str(built)], check=True)
     return folder / "site"
 
 

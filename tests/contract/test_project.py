@@ -1,7 +1,11 @@
 """The project's face: one version, workflows that name environments there are, an alias that brings this project."""
 
 import configparser
+import json
 import re
+import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -81,3 +85,41 @@ def test_what_is_locked_is_within_what_the_project_takes() -> None:
     assert wanted
     for one in wanted:
         assert one.specifier.contains(locked[one.name.lower()]), one
+
+
+def test_what_is_installed_and_not_locked_is_told() -> None:
+    def told(installed: str) -> tuple[int, str]:
+        command = [sys.executable, ROOT / "packaging" / "unlocked.py"]
+        ran = subprocess.run(command, input=installed, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stderr.strip()
+
+    locked = [line for line in (ROOT / "packaging" / "lock.txt").read_text().splitlines() if line[0] != "#"]
+    spelled = [
+        f"{name.replace('-', '_').title()}=={version}" for name, version in (line.split("==") for line in locked)
+    ]
+    (torch,) = (line for line in locked if line.startswith("torch=="))
+    assert told("\n".join([*spelled, f"{torch}+cpu", ""])) == (0, "")
+    expected = "not in packaging/lock.txt: torch==1.0+cpu, nobody @ file:///x"
+    assert told("\n".join([*locked, "torch==1.0+cpu", "nobody @ file:///x"])) == (1, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cyclonedx_py")
+@pytest.mark.needs("cyclonedx")
+def test_the_list_of_parts_of_a_release_is_valid(tmp_path: Path) -> None:
+    """By the command of the workflow that publishes, of the environment that this test runs in."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())["jobs"]["dependencies"][
+        "steps"
+    ]
+    (command,) = (step["run"] for step in steps if step.get("run", "").startswith("cyclonedx-py "))
+    written = {"user": sys.prefix, "sbom.cdx.json": str(tmp_path / "sbom.cdx.json")}
+    words = [written.get(word, word) for word in shlex.split(command)[1:]]
+    subprocess.run([sys.executable, "-m", "cyclonedx_py", *words], cwd=ROOT, check=True, capture_output=True)
+    text = (tmp_path / "sbom.cdx.json").read_text()
+    told = json.loads(text)
+    assert JsonStrictValidator(SchemaVersion.from_version(told["specVersion"])).validate_str(text) is None
+    assert told["metadata"]["component"]["name"] == "uds-bench"
+    assert {"torch", "transformers"} <= {part["name"] for part in told["components"]}

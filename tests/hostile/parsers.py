@@ -13,14 +13,21 @@ from typing import Any
 
 import numpy as np
 from file_rows import BAKER, CANARY, CAPITALS, FACT, JANE, PHONE, REQUEST, SPANS, asks
+from made_cells import CELL
+from made_cells import SCORE as KEPT
 from safetensors.numpy import save
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from uds_bench.attacks.prompts import own_questions
+from uds_bench.audits.association.likelihoods import read_likelihoods
 from uds_bench.audits.bypass.replies import _raw_reply
 from uds_bench.audits.manifests import load_manifest
 from uds_bench.cards.reading import read_statement
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.adapter import _json, require_its_base
+from uds_bench.checkpoints.bounded import _READ, _is_common
+from uds_bench.checkpoints.loading import tokenizer_in
 from uds_bench.checkpoints.masks import read_masks
 from uds_bench.checkpoints.patterns import patterns
 from uds_bench.checkpoints.source import Folders, read_config
@@ -30,6 +37,7 @@ from uds_bench.claims.default_run import read_gate
 from uds_bench.claims.goldens import Goldens
 from uds_bench.claims.waivers import load_waivers
 from uds_bench.cli.documents import read_document
+from uds_bench.cli.import_reported import _read as read_reported
 from uds_bench.facts import load_facts
 from uds_bench.facts.canaries import read_canaries
 from uds_bench.facts.lookup_prompts import read_prompts
@@ -42,6 +50,9 @@ from uds_bench.facts.testbed import read_testbed
 from uds_bench.facts.triplets import Triplet, TripletDatabase, read_database
 from uds_bench.facts.web_presence import read_presence
 from uds_bench.facts.wikidata import Dump
+from uds_bench.inference.reply_rules import ReplyRules, read_reply_rules, require_served
+from uds_bench.scoring.store import Store
+from uds_bench.storage import canonical, load_json, sealed
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
@@ -121,9 +132,56 @@ ADAPTER = {
 REPLY = {"digest": "ab" * 32, "reply": "He is.", "finish_reason": "stop", "reasoning": "Well."}
 ASKED = {"fact": "a", "question": "Who?", "opening": "He"}
 
+WORDS = Tokenizer(models.WordLevel({"<unk>": 0, "</s>": 1, "He": 2, "is": 3}, unk_token="<unk>"))
+PAIRS = Tokenizer(models.BPE({"<unk>": 0, "</s>": 1, "h": 2, "e": 3, "he": 4}, [("h", "e")], unk_token="<unk>"))
+for one in (WORDS, PAIRS):
+    one.add_special_tokens(["<unk>", "</s>"])
+SPECIAL = {"eos_token": "</s>", "unk_token": {"content": "<unk>", "lstrip": False, "special": True}}
+SAVED = SPECIAL | {"unk_token": {"__type": "AddedToken", "content": "<unk>", "special": True}}
+TOKENIZER = {
+    "tokenizer.json": WORDS.to_str().encode(),
+    "tokenizer_config.json": _text({"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512} | SAVED),
+}
+SPOKEN = PreTrainedTokenizerFast(tokenizer_object=WORDS, eos_token="</s>")
+GENERATION = {"eos_token_id": [1], "max_new_tokens": 16, "temperature": 0.7, "do_sample": True}
 
-def _weights(folder: Path) -> object:
-    return weight_files(folder.parent)
+
+def _beside(path: Path, others: dict[str, bytes]) -> Path:
+    """The folder of a file, with the others that a checkpoint has."""
+    for name, content in others.items():
+        if name != path.name:
+            (path.parent / name).write_bytes(content)
+    return path.parent
+
+
+def _takes_a_child(path: Path) -> bool:
+    """Whether a child would read it first, for seconds: `test_hostile_checkpoints.py` has such files."""
+    try:
+        return path.name in _READ and not _is_common(load_json(path.read_bytes()), _READ[path.name])
+    except ValueError:
+        return False
+
+
+def _tokenizer(path: Path) -> object:
+    return _takes_a_child(path) or tokenizer_in(_beside(path, TOKENIZER), "a")
+
+
+def _generation(path: Path) -> object:
+    if _takes_a_child(path):
+        return None
+    folder = _beside(path, {"config.json": _text(CONFIG), "model.safetensors": b""} | TOKENIZER)
+    found = read_reply_rules(CheckpointSpec(str(folder)), SPOKEN)
+    return require_served("a", found, ReplyRules(SPOKEN, frozenset({1})))
+
+
+def _cell(path: Path) -> object:
+    """Under its seal, which whoever may write to a store can make."""
+    path.write_bytes(sealed(path.read_bytes()))
+    return Store(path.parents[2]).find(CELL.key)
+
+
+def _weights(path: Path) -> object:
+    return weight_files(_beside(path, {"model-1.safetensors": save({"w": np.zeros((2, 2), "float32")})}))
 
 
 def _adapter(path: Path) -> object:
@@ -173,6 +231,13 @@ def _parsers() -> dict[str, Parser]:
         "masks": Parser("masks.safetensors", read_masks, (masks,)),
         "adapter": Parser("adapter_config.json", _adapter, (_text(ADAPTER),)),
         "replies": Parser("replies.jsonl", lambda path: [*map(_raw_reply, read_records(path))], (_text(REPLY),)),
+        "tokenizer": Parser("tokenizer.json", _tokenizer, (TOKENIZER["tokenizer.json"], PAIRS.to_str().encode())),
+        "tokenizer_config": Parser("tokenizer_config.json", _tokenizer, (TOKENIZER["tokenizer_config.json"],)),
+        "special_tokens": Parser("special_tokens_map.json", _tokenizer, (_text(SPECIAL),)),
+        "generation": Parser("generation_config.json", _generation, (_text(GENERATION),)),
+        "likelihoods": Parser("said.jsonl", read_likelihoods, (_text({"sentence": "He is.", "logprob": -1.5}),)),
+        "reported": Parser("TOFU_EVAL.json", read_reported, (_text({"es": 0.07, "mia_loss": {"agg_value": 0.5}}),)),
+        "cells": Parser(f"cells/{CELL.key[:2]}/{CELL.key}.json", _cell, (canonical(KEPT.to_json()),)),
         "questions": Parser("mine.jsonl", lambda path: own_questions(str(path)), (_text(ASKED),)),
     }
 

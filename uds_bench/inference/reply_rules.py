@@ -44,14 +44,15 @@ def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:
     """
     folder = resolve(spec).model
     config = read_config(folder)
+    tokenizer = read_tokenizer(spec) if tokenizer is None else tokenizer
     try:
         own = (folder / "generation_config.json").is_file()
         found = GenerationConfig.from_pretrained(folder) if own else GenerationConfig.from_model_config(config)
+        return ReplyRules.of(tokenizer, found)
     except failures() as error:  # the file may hold anything
         raise CheckpointError(
             f"{folder / 'generation_config.json'}: cannot be read ({one_line(error)}): copy its parent's"
         ) from error
-    return ReplyRules.of(read_tokenizer(spec) if tokenizer is None else tokenizer, found)
 
 
 def require_same_replies(name: str, own: ReplyRules, parent: ReplyRules) -> None:
