@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-@pytest.fixture(scope="session", params=["wheel", "sdist"])
+@pytest.fixture(scope="session", params=["wheel", pytest.param("sdist", marks=pytest.mark.slow)])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a release lies installed; what it needs is found where this test runs."""
     folder = tmp_path_factory.mktemp("installed")
