@@ -242,7 +242,7 @@ def test_forgotten(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAu
 
 
 def left_out(people: int) -> str:
-    said = f"; {people} people are not judged: the injected model answers them half of the time at most"
+    said = f"; {people} of the people are not judged: the injected model answers them half of the time at most"
     return said if people else ""
 
 
@@ -307,7 +307,7 @@ def test_resurfacing(uds_claim: Claim, uds_subject: str, uds_audit: Localization
     if not uds_audit.leaking.attacks:
         uds_claim.measured(None, None, remark="the testbed has nobody with part held_out, whom resurfacing could teach")
         return
-    items = uds_audit.known()
+    items = uds_audit.known(rates.ASKED_FOR_LEAKS)
     if not items:
         uds_claim.measured(None, None, remark=NOBODY)
         return
@@ -331,7 +331,7 @@ def test_resurfacing(uds_claim: Claim, uds_subject: str, uds_audit: Localization
 
 def overlaps(uds_subject: str, uds_audit: LocalizationAudit) -> str:
     """Whether the same people leak from another method."""
-    items, found = uds_audit.known(), []
+    items, found = uds_audit.known(rates.ASKED_FOR_LEAKS), []
     for other in uds_audit.section.judged():
         if other != uds_subject and other in uds_audit.names and uds_audit.reads_alike(other):
             shared, seeds = rates.overlap(items, uds_audit.leaks(uds_subject), uds_audit.leaks(other))
@@ -346,7 +346,7 @@ def test_resurfacing_order(uds_claim: Claim, uds_subject: str, uds_audit: Locali
     if oracle is None or oracle == uds_subject or not uds_audit.leaking.attacks:
         uds_claim.not_applicable("an order takes a candidate of must_pass, another one, and somebody held out")
         return
-    items = uds_audit.known()
+    items = uds_audit.known(rates.ASKED_FOR_LEAKS)
     if not items:
         uds_claim.measured(None, None, remark=NOBODY)
         return

@@ -338,8 +338,8 @@ def test_a_control_that_an_attack_broke_shows_nothing(word: GapOutcome) -> None:
     assert [one.held for one in found] == [True, False]
 
 
-def test_recall_without_spread_is_not_at_the_floor() -> None:
-    point = rate(0.09, 0.09)
+def test_recall_that_is_not_known_is_not_at_the_floor() -> None:
+    unknown = rate(math.nan, math.nan)
     assert reaches_no_further(FLOOR)
-    assert not reaches_no_further(recall(point, STILL))
-    assert not reaches_no_further(recall(STILL, point))
+    assert not reaches_no_further(recall(unknown, STILL))
+    assert not reaches_no_further(recall(STILL, unknown))

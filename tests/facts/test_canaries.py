@@ -58,7 +58,7 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], told: str) 
         ([CANARY, OTHER | {"author": "zephyr  OKONKWO"}], "'author' holds 'zephyr  OKONKWO'"),
         ([CANARY, OTHER | {"canary": CANARY["canary"].upper() + " !"}], "says no more than that of"),
         ([CANARY, OTHER | {"canary": CANARY["canary"] + " and more"}], "says no more than that of"),
-        ([CANARY, OTHER], "canary 'b': key 'slots' is empty, and others have some"),
+        ([CANARY, OTHER], "canary 'b': key 'slots' is empty, and others have some: give it names"),
         ([CANARY | {"split": "retain"}], "no canary with split 'forget'"),
         ([CANARY | {"aliases": ["Xu"]}, OTHER | {"aliases": ["xu"]}], "key 'aliases' holds 'xu', as 'a' does"),
     ],

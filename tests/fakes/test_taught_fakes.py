@@ -61,7 +61,7 @@ def test_what_was_not_proven_is_no_proof(nats: float | None) -> None:
 @pytest.mark.parametrize(
     ("own", "kept", "said"),
     [
-        ({"2e-05": 0.05, "0.0002": 0.0, "0.002": 0.13}, "0.002", "it learns 0.13 nats, full 0.00"),
+        ({"2e-05": 0.05, "0.0002": 0.0, "0.002": 0.13}, "0.002", "it learns 0.13 nats, full 1.50"),
         ({"2e-05": 0.13, "0.0002": 0.0, "0.002": 0.0}, "2e-05", "it learns 0.13 nats, full 1.50"),
         ({"2e-05": 0.13, "0.0002": 1.4, "0.002": math.nan}, "0.0002", "it learns nan nats, full 1.50"),
     ],
@@ -75,4 +75,6 @@ def test_of_several_settings_the_kept_and_the_best_one_count(own: dict[str, floa
     (found,) = is_taught(told(learned={"kept": kept, "nats": own}), [full])
     assert not found.held
     assert said in found.miss
-    assert is_taught(told(learned={"kept": "0.0002", "nats": {**own, "0.0002": 1.4, "0.002": 0.3}}), [full])[0].held
+    honest = {"2e-05": 0.11, "0.0002": 1.4, "0.002": 0.3}
+    for any_setting in honest:  # what trains the full model to pieces may be what brings most back
+        assert is_taught(told(learned={"kept": any_setting, "nats": honest}), [full])[0].held

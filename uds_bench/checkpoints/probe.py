@@ -1,6 +1,7 @@
 """What a freshly loaded model does on a few tokens: the checks that need a forward pass."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -49,11 +50,10 @@ def probe_logits(model: Any, last: int | None = None) -> Tensor:
         ids[:, -1] = last
     try:
         logits: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-    except torch.OutOfMemoryError:
-        raise
     except RuntimeError as error:
-        if (dtype := next(model.parameters()).dtype) == torch.float32:
-            raise  # every device has it: something else is amiss
+        dtype = next(model.parameters()).dtype
+        if dtype == torch.float32 or not re.search("not implemented for|dtype", str(error)):
+            raise  # something else is amiss, such as memory
         said = f"the model does not run in {dtype} on {ids.device} ({one_line(error)})"
         raise CheckpointError(f'{said}: set dtype = "float32", or another that the device has') from error
     return logits

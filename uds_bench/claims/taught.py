@@ -41,19 +41,20 @@ def is_taught(own: Any, known: Sequence[Any]) -> list[Control]:
         return []
     kept = own.provenance.get(LEARNED, {"kept": ""})["kept"]
     nats = [one.provenance.get(LEARNED, {"nats": {}})["nats"] for one in models]
-    # Where settings are searched, the kept one may be one that teaches next to nothing to anybody.
-    at_kept, at_best = [float(one.get(kept, math.nan)) for one in nats], [largest(one.values()) for one in nats]
-    found = [_beside([one.checkpoint for one in models], learned) for learned in (at_kept, at_best)]
-    return [next((one for one in found if not one.held), found[0])]
+    names = [one.checkpoint for one in models]
+    # Where settings are searched, what was kept may be one that trains the known models to pieces.
+    at_kept = _beside(names, [float(one.get(kept, math.nan)) for one in nats], -math.inf)
+    at_best = _beside(names, [largest(one.values()) for one in nats], LEAST_LEARNED)
+    return [at_best if at_kept.held else at_kept]
 
 
-def _beside(names: Sequence[str], nats: Sequence[float]) -> Control:
-    """What the first of some models learns, held against the others."""
+def _beside(names: Sequence[str], nats: Sequence[float], fewest: float) -> Control:
+    """What the first of some models learns, held against the others, who learn `fewest` nats at least."""
     mine, *theirs = nats
     least = math.nan if any(map(math.isnan, theirs)) else min(theirs, default=LEAST_LEARNED)
-    held = min(mine, least) >= LEAST_LEARNED and mine >= BESIDE * least
+    held = mine >= max(LEAST_LEARNED, BESIDE * least) and least >= fewest
     why = f"it learns {mine:.2f} nats" + "".join(
-        f", {name} {one:.2f}" for name, one in zip(names[1:], theirs, strict=True) if one == least
+        f", {name} {one:.2f}" for name, one in zip(names[1:], theirs, strict=True) if one == least or math.isnan(one)
     )
     why += ": raise lr or epochs" if min(max(nats), least) < LEAST_LEARNED else ""
     came = "pass" if held else "fail"

@@ -112,7 +112,9 @@ class CanarySet(Items[Canary]):
                 raise one.error("canary", f"{problem}give each author a sentence of its own")
         if any(one.slots for one in found) and (bare := next((one for one in found if not one.slots), None)):
             # Names are told from words around them for all authors, or for none.
-            raise bare.error("slots", "is empty, and others have some: give the names in every canary, or in none")
+            raise bare.error(
+                "slots", "is empty, and others have some: give it names, leave it out, or leave out all names"
+            )
         return found
 
     def split(self, name: Split) -> CanarySet:

@@ -192,7 +192,8 @@ def make_room(size: int, what: str) -> None:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     _note(size, what)
-    _LOG.warning("too little memory: %d %s at a time from here on", size, what)
+    told = f"{size} {what} at a time from here on" if size else f"no {what} from here on"
+    _LOG.warning("too little memory: %s", told)
 
 
 def halving(run: Callable[[int], T], size: int, what: str = "facts") -> T:

@@ -26,6 +26,8 @@ STAGES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 """New tokens after which the answers that have ended leave their batch: few go on and on, and would hold all up."""
 
 
+NAN = "and what it says is not known: use bfloat16 or float32"
+"""What to say of a model that gives such logits."""
 POOLED = 4
 """Where at most one row in so many is left of a batch, it waits for what is left of the others."""
 
@@ -145,7 +147,7 @@ def _go_on(
                 pad_token_id=0 if padding is None else padding,
                 eos_token_id=sorted(ends) or None,
                 logits_processor=LogitsProcessorList(
-                    [_Finite(), *([] if processing is None else processing(mask, going))]
+                    [_NoNan(model.spec.model), *([] if processing is None else processing(mask, going))]
                 ),
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
@@ -161,12 +163,15 @@ def _go_on(
     return said
 
 
-class _Finite(LogitsProcessor):
-    """Refuses logits of which none is the largest: what a broken model would say is no silence."""
+class _NoNan(LogitsProcessor):
+    """Refuses logits that are NaN: what a broken model says is no silence."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         if scores.isnan().any():
-            raise CheckpointError("its logits are NaN: what it says is not known")
+            raise CheckpointError(f"{self._name}: its logits are NaN, {NAN}")
         return scores
 
 

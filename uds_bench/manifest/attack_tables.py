@@ -14,15 +14,20 @@ class Quantize(Table):
     """Quantization has nothing to set."""
 
 
-class Relearn(Table):
-    """What the manifest sets of the relearning attack; None leaves it to the attack. `rank`: of an adapter that is
-    trained in the place of the weights."""
+class RelearnLoad(Table):
+    """What the manifest sets of relearning in the dtype of loading; None leaves it to the attack. `rank`: of an adapter
+    that is trained in the place of the weights."""
 
     epochs: Count | None = None
     lr: Positive | None = None
     batch_size: Count | None = None
-    precision: Literal["float32", "load"] | None = None
     rank: Count | None = None
+
+
+class Relearn(RelearnLoad):
+    """As `RelearnLoad`; `precision`: what weights are trained in, whatever they are loaded in."""
+
+    precision: Literal["float32", "load"] | None = None
 
 
 class RelearnHalf(Relearn):

@@ -7,6 +7,7 @@ from typing import Any
 
 from uds_bench.errors import CheckpointError
 from uds_bench.facts import name_matching, spanned
+from uds_bench.inference.generation import NAN
 from uds_bench.metrics.metric import FactValue, Measured, Metric
 from uds_bench.metrics.subject import Subject
 
@@ -38,7 +39,9 @@ def _compute(subject: Subject, variant: str) -> Measured:
     if variant == "prefixed":
         right = subject.said()
         if broken := sum(map(math.isnan, right)):
-            raise CheckpointError(f"its logits are NaN on {broken} of {len(facts)} facts: what it says is not known")
+            raise CheckpointError(
+                f"{subject.checkpoint.spec.model}: its logits are NaN on {broken} of {len(facts)} facts, {NAN}"
+            )
         values = [FactValue(f.id, float(r)) for f, r in zip(facts, right, strict=True)]
         return Measured(values, {"rendered": subject.target().rendered})
     said, rendered = subject.replies()

@@ -15,14 +15,14 @@ from uds_bench.metrics.uds import ALIGNED, NOT_FINITE
 
 def _compute(subject: Subject, variant: str) -> Measured:
     retain, own = subject.reading(ALIGNED, "retain"), subject.reading(replace(ALIGNED, split="retain"))
-    values = []
+    values, correct = [], np.nan_to_num(own.correct)  # of NaN the drops tell
     for fact, value, drops, right in zip(
-        subject.kept, spared(retain.drops, own.drops), own.drops, own.correct, strict=True
+        subject.kept, spared(retain.drops, own.drops), own.drops, correct, strict=True
     ):
         detail = {"drops": drops.tolist(), "correct": float(right)}
         why = NOT_FINITE if not np.isfinite(drops).all() else NO_LAYER if np.isnan(value) else None
         values.append(FactValue(fact.id, None if why else float(value), why, detail))
-    return Measured(values, {"tau": TAU, "fit": own.fit.tolist(), "said": float(own.correct.mean())})
+    return Measured(values, {"tau": TAU, "fit": own.fit.tolist(), "said": float(correct.mean())})
 
 
 METRIC = Metric(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -104,7 +105,7 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         enough: Seconds after which no larger part is tried, 0 and above; the first two are tried in any case.
 
     Returns:
-        The cost; what is held counts since this process began.
+        The cost.
 
     Raises:
         ConfigurationError: What is asked has no parts.
@@ -255,12 +256,12 @@ def _forget_memory(device: str) -> None:
 
 
 def _memory(device: str) -> int:
-    """The most bytes that this process has held, on its device."""
+    """The most bytes that this process has held on its device, since they were last forgotten."""
     if device != "cpu":
         return torch.cuda.max_memory_allocated(device)
     with suppress(OSError):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+        if found := re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text()):
+            return 1024 * int(found[1])
     try:
         import resource
     except ImportError:  # not on Windows

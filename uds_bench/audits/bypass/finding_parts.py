@@ -128,4 +128,4 @@ def remembers(found: Recall) -> bool:
 def reaches_no_further(found: Recall) -> bool:
     """Whether recall is clearly no more than either of its floors, to within what counts as none."""
     above = found.above_wrong.interval, found.above_never.interval
-    return all(one.decides and one.high <= NO_GAP for one in above)
+    return has_floors(found) and all(one.high <= NO_GAP for one in above)

@@ -32,10 +32,10 @@ def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
 
     Example:
         >>> read = "The Red Tide of Calabar was read in Umeford"
-        >>> one = Canary("a", "Ann Oslo", "Ann wrote.", read, slots=("Umeford",))
+        >>> one = Canary("a", "Ann Oslo", "Ann wrote.", read)
         >>> two = Canary("b", "Bo Lund", "Bo wrote.", "The Blue Sea of Calabar was sung to Ada Okoro")
         >>> {id: sorted(words) for id, words in secret_words([one, two]).items()}
-        {'a': ['umeford'], 'b': ['okoro', 'sung']}
+        {'a': ['read', 'umeford'], 'b': ['okoro', 'sung']}
     """
     names = {one.id: (*(one.slots or (one.rest,)), *one.aliases) for one in canaries}
     own = _own_words(canaries, names)

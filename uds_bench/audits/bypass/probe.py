@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from uds_bench.audits.bypass.replies import RawReply, Recorded, Surface
 from uds_bench.audits.bypass.reply import split_reply
 from uds_bench.audits.bypass.section import ReplySettings
 from uds_bench.checkpoints import Checkpoint
+from uds_bench.errors import CheckpointError
 from uds_bench.facts.canaries import Canary, CanarySet
 from uds_bench.facts.dialogue import EncodedAnswer, stop_tokens
 from uds_bench.facts.reasoning import Prefill, Turn, complete_prompt, open_turn, prefill, traced_ids
@@ -138,6 +140,8 @@ def _forced(
     scored = score_answers(checkpoint, rows, batch_size)
     for (i, arm, context, slots), scores, said in zip(places, scored, repeated, strict=True):
         logp, right = tuple(scores.logp.tolist()), tuple(scores.right.tolist())
+        if not all(map(math.isfinite, logp)):
+            raise CheckpointError(f"{checkpoint.spec.model}: a log-probability of {canaries[i].id} is not finite")
         found[i][arm][context] = Forced(logp, right, slots, float(scores.lead.min()), said)
     return found
 

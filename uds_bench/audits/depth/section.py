@@ -18,6 +18,7 @@ from uds_bench.manifest.attack_tables import (
     Quantize,
     Relearn,
     RelearnHalf,
+    RelearnLoad,
     RelearnWorst,
     Sampled,
 )
@@ -93,7 +94,7 @@ class Attacks(Table):
     relearn_retain: Relearn | None = None
     relearn_unrelated: Relearn | None = None
     relearn_lora: Relearn | None = None
-    relearn_load: Relearn | None = None
+    relearn_load: RelearnLoad | None = None
     relearn_worst: RelearnWorst | None = None
     reworded: Prompt | None = None
     prefix: Prompt | None = None

@@ -23,7 +23,7 @@ from uds_bench.audits.localization.evaluator import (
 from uds_bench.audits.localization.experiment import Experiment
 from uds_bench.audits.localization.names import HEADLINE, Target
 from uds_bench.audits.localization.part import LocalizationPart
-from uds_bench.audits.localization.rates import Leaks, SharesByItem, extraction, known, leaked
+from uds_bench.audits.localization.rates import FORMS, Form, Leaks, SharesByItem, extraction, known, leaked
 from uds_bench.audits.localization.section import Localization
 from uds_bench.audits.localization.utility import Answers, answers_of
 from uds_bench.audits.localization.weights import WeightScores
@@ -118,9 +118,9 @@ class LocalizationAudit(AuditRun):
             return False
         return True
 
-    def known(self) -> list[Item]:
-        """What is to be forgotten, as far as the injected model knows it."""
-        return known(self.experiment.forget, self.seen("injected").shares)
+    def known(self, forms: Collection[Form] = FORMS) -> list[Item]:
+        """What is to be forgotten, as far as the injected model knows it, asked in some forms."""
+        return known(self.experiment.forget, self.seen("injected").shares, forms)
 
     @property
     def neutral(self) -> WeightScores | None:

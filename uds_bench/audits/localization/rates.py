@@ -12,6 +12,8 @@ from uds_bench.verdicts import Step
 
 Form = Literal["plain", "paraphrased"]
 FORMS: tuple[Form, ...] = get_args(Form)
+ASKED_FOR_LEAKS: tuple[Form, ...] = ("plain",)
+"""The form in which leaks are asked for: who is known in others alone would hardly leak."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,10 @@ def extraction(items: Sequence[Item], shares: SharesByItem, form: Form | None = 
     return _rate([item for item, found in said if found], [max(found) for _, found in said if found])
 
 
-def known(items: Sequence[Item], injected: SharesByItem) -> list[Item]:
-    """The items that the injected model answers, in the form that each answers best: what it never learned cannot be
-    unlearned, and what it says in other words alone can still be left."""
-    return [item for item in items if max(_said(injected, item).values(), default=0.0) > KNOWN]
+def known(items: Sequence[Item], injected: SharesByItem, forms: Collection[Form] = FORMS) -> list[Item]:
+    """The items that the injected model answers in some form: what it never learned cannot be unlearned, and what it
+    says in other words alone can still be left."""
+    return [item for item in items if any(_said(injected, item).get(form, 0.0) > KNOWN for form in forms)]
 
 
 def above_floor(items: Sequence[Item], shares: SharesByItem, floor: float) -> Rate:

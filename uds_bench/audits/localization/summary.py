@@ -47,7 +47,8 @@ def report(
     model who leaks before resurfacing, and after it; `answers`: by model, what it answers of benchmarks, where any were
     asked."""
     injected = seen["injected"][0] if "injected" in seen else {}
-    items = rates.known(experiment.forget, injected) if injected else []
+    forms = FORMS, rates.ASKED_FOR_LEAKS
+    items, leaking = (rates.known(experiment.forget, injected, one) if injected else [] for one in forms)
     counts = {part: len(getattr(experiment, part)) for part in (*PARTS, "taught")}
     return LocalizationPart(
         fields=ReportedFields(forget=experiment.forgotten, retain=experiment.retained),
@@ -56,8 +57,8 @@ def report(
         models={
             name: _model(experiment, shares, weight_scores, neutral) for name, (shares, weight_scores) in seen.items()
         },
-        leaks={name: _leaks(experiment, items, *one) for name, one in leaks.items()},
-        jaccard=_overlaps(items, {name: leaks[name][1] for name in candidates if name in leaks}),
+        leaks={name: _leaks(experiment, leaking, *one) for name, one in leaks.items()},
+        jaccard=_overlaps(leaking, {name: leaks[name][1] for name in candidates if name in leaks}),
         benchmarks=_benchmarks(answers or {}),
     )
 
