@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load, resolve, shape
 from uds_bench.checkpoints.source import check_shapes, read_config
@@ -52,6 +53,15 @@ def edit_index(folder: Path, tensor: str, shard: str) -> None:
 
 
 ADAPTER = "adapter_config.json"
+
+
+def copied_to_last(folder: Path) -> None:
+    """Of two copies the one is judged, and some libraries read the other."""
+    first, *_, last = sorted(folder.glob("*.safetensors"))
+    name, tensor = next(iter(load_file(first).items()))
+    save_file(load_file(last) | {name: tensor + 1}, last, metadata={"format": "pt"})
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (shutil.rmtree, "no such folder: check the path"),
     "no config": (
@@ -83,6 +93,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: edit_index(f, "extra", first_shard(f).name),
         "tensor extra of the index is not in",
     ),
+    "a tensor in two shards": (copied_to_last, r"tensor .* is there and in another shard: save the model again"),
     "index leads away": (
         lambda f: edit_index(f, "lm_head.weight", f"../{f.name}/{first_shard(f).name}"),
         "shard '../llama/.*' is a path",

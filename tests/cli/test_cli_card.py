@@ -244,6 +244,48 @@ def test_a_card_and_whether_it_holds_go_by_no_digest_that_was_kept(
     assert sorted(opened) == sorted(2 * sorted(dict.fromkeys(opened)))
 
 
+def said_twice(statement: Any) -> None:
+    statement["subject"].insert(0, statement["subject"][0] | {"digest": {"sha256": "0" * 64}})
+
+
+LIES = {
+    "another file": said_twice,
+    "another digest": lambda statement: statement["subject"][0]["digest"].update(sha512="0"),
+    "nothing untested": lambda statement: annotations(statement).update(untested=[]),
+    "another dtype": lambda statement: annotations(statement).update(loaded=["float32 of somebody"]),
+    "more": lambda statement: statement["predicate"].update(approved=True),
+}
+
+
+def annotations(statement: Any) -> Any:
+    return statement["predicate"]["configuration"][0]["annotations"]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_all_that_a_card_says_is_compared(command: Command, card: Path, judged: Path, lie: str) -> None:
+    edited(card, LIES[lie])
+    told = command("verify", card, judged, exit=1).stdout
+    assert "the card says" in told
+
+
+def test_claims_that_a_run_did_not_decide_stand_on_the_card(command: Command, judged: Path, release: Path) -> None:
+    """Whoever cuts a file's claims from a report, all of them, leaves a run that looks whole."""
+
+    def cut(report: Any) -> None:
+        report["claims"] = [one for one in report["claims"] if one["id"] != "depth.hidden"]
+
+    edited(judged, cut)
+    command("card", judged, "--out", release / "cards")
+    assert "depth.hidden: not decided" in (release / "cards" / "npo" / "card.md").read_text()
+
+
+def test_results_hidden_in_another_file_are_no_results(command: Command, card: Path, judged: Path) -> None:
+    file = card.with_name("cyclonedx.json")
+    genuine = json.loads(file.read_text())
+    file.write_text(json.dumps({"result": "PASSED", "evaluation_results": genuine}))
+    assert f"{file} is not what" in command("verify", card, judged, exit=1).stdout
+
+
 @pytest.mark.parametrize("name", ["card.md", "cyclonedx.json", "every_eval_ever.json"])
 def test_what_stands_beside_a_card_says_the_same(command: Command, card: Path, judged: Path, name: str) -> None:
     file = card.with_name(name)

@@ -82,6 +82,14 @@ def test_what_is_set_otherwise_than_by_default_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_a_setting_that_looks_like_a_place_is_told(tmp_path: Path) -> None:
+    more = 'system = "/no_think"\nchat_template_kwargs = { enable_thinking = false, x = "/" }'
+    text = EVERY_AUDIT.replace("[bypass]", f"[bypass]\n{more}")
+    (note,) = (one for one in told(tmp_path, text=text) if "set otherwise" in one)
+    assert "bypass.system = a text of 9 characters" in note
+    assert "bypass.chat_template_kwargs = enable_thinking false, x a text of 1 characters" in note
+
+
 def test_settings_name_nobody(tmp_path: Path) -> None:
     """The note stands on cards, which are for everybody."""
     text = EVERY_AUDIT.replace("[association]", '[association]\nforgotten = ["ann_lee", "bo"]')

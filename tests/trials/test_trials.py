@@ -385,3 +385,14 @@ def test_the_tokenizer_is_saved_as_it_was_given(tmp_path: Path) -> None:
 )
 def test_models_are_called_by_the_function_that_makes_them(name: str, short: str) -> None:
     assert UserMethod(name, tried.nudged, "code").short == short
+
+
+def test_what_a_function_holds_is_no_part_of_its_source() -> None:
+    """Of two partials, closures or instances the second would be judged by the models of the first."""
+
+    def local(rate: float) -> Any:
+        return lambda model, **_: model if rate else None
+
+    for one in (partial(tried.idle), local(1.0)):
+        assert UserMethod.of(one).code != UserMethod.of(one).code
+    assert UserMethod.of(tried.idle).code == UserMethod.of(tried.idle).code

@@ -10,6 +10,7 @@ from typing import Literal
 from uds_bench.audits import registry
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.claims.run_report import CLUSTERS, SETTINGS, WEAK, RunReport
+from uds_bench.claims.suite_claims import gate_claims
 from uds_bench.errors import ConfigurationError
 from uds_bench.verdicts import KNOWN, Verdict
 
@@ -107,6 +108,9 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     models = [name for name, audit in registry.audits().items() if audit.section() is not None and not audit.uses]
     missing = [f"the {name} audit" for name in models if name not in told]
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
+    own, ids = {one.audit for one in claims}, [one.id for one in claims]
+    of_it = [one for one in gate_claims() if one.of_subject and one.claim.partition(".")[0] in own]
+    undecided = [f"{one.claim}: not decided" for one in of_it if not any(map(one.decides, ids))]
     survived = {score.attack for score in run.scores if score.checkpoint == name}
     spared = ", ".join(one for one in ATTACKS if one not in survived)
     attacks = [f"its metrics under attacks ({spared})"] if spared else []
@@ -114,4 +118,4 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     notes = [one for one in run.summary.notes if one.startswith(told_of_it)]
     # The text behind the semicolon names people.
     notes += [one.partition("; ")[0] for one in run.summary.notes if one.startswith(CLUSTERS)]
-    return [*missing, *attacks, *idle, *notes]
+    return [*missing, *undecided, *attacks, *idle, *notes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,17 @@ MAY_BE_WEIGHTS = (
     ".h5",
     ".onnx",
     ".msgpack",
+    ".pkl",
+    ".pickle",
+    ".npy",
+    ".npz",
+    ".ggml",
+    ".nemo",
+    ".tar",
+    ".gz",
+    ".zip",
 )
-"""Ends of names of files that somebody else may load a model from."""
+"""Ends of names, in small letters, of files that somebody else may load a model from."""
 
 MOST_BESIDE = 1 << 30
 """The most bytes of a file that holds no weights."""
@@ -58,8 +68,9 @@ def judged_manifest(run: RunReport, place: str) -> Manifest:
 
 @read_anew()
 def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str]:
-    """The SHA-256 (hex) of each file of a candidate, by `candidate/name`, also in folders that are not hidden. Weights
-    beside those that were judged, and a training's state, are left out: nothing is shown about them.
+    """The SHA-256 (hex) of each file of a candidate, by `candidate/name`, also in folders that are not hidden; of an
+    adapter those that are read, by `candidate:adapter/name`. Weights beside those that were judged, and a training's
+    state, are left out: nothing is shown about them.
 
     Raises CheckpointError if weights, tokenizer or configuration are not those that were judged, or if a pass does not
     say which files it is about.
@@ -80,24 +91,31 @@ def model_files(card: Card, run: RunReport, manifest: Manifest) -> dict[str, str
             raise CheckpointError(
                 f"{card.candidate}: its files have changed since {claim.name} was decided: run `pytest suites/` again"
             )
-    return {
-        f"{name}/{file.relative_to(folder)}": read_digest(file)
-        for name, spec in specs.items()
-        for folder in _folders(spec)
-        for file in _files(folder)
-    }
+    files = {f"{name}{at}": file for name, spec in specs.items() for at, file in _read(spec)}
+    return {name: read_digest(file) for name, file in files.items()}
+
+
+def _read(spec: CheckpointSpec) -> Iterator[tuple[str, Path]]:
+    from uds_bench.checkpoints import resolve
+
+    folders = resolve(spec)
+    for file in _files(folders.model):
+        yield f"/{file.relative_to(folders.model)}", file
+    if folders.adapter is not None:  # whose folder may hold another model's weights and tokenizer, which nobody reads
+        for file in (*_weights(folders.adapter, "adapter_model"), folders.adapter / "adapter_config.json"):
+            yield f":adapter/{file.name}", file
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a folder for the card. Raises CheckpointError for a name that no card can show, and for a file too
-    large to be anything but weights."""
-    read = _weights(folder)
+    """The files of a model's folder for the card. Raises CheckpointError for a name that no card can show, and for a
+    file too large to be anything but weights."""
+    read = _weights(folder, "model")
     found = [
         file
         for file in sorted(folder.rglob("*"))
         if file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(folder).parent.parts)
-        and (file in read or not file.name.endswith(MAY_BE_WEIGHTS))
+        and (file in read or not file.name.lower().endswith(MAY_BE_WEIGHTS))
     ]
     for file in found:
         if not str(file).isprintable():
@@ -109,14 +127,10 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _weights(folder: Path) -> set[Path]:
+def _weights(folder: Path, stem: str) -> set[Path]:
     """The files of weights that are read, and the index that names them where one does."""
-    found: set[Path] = set()
-    for stem in ("model", "adapter_model"):
-        single, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
-        if single.is_file() or index.is_file():
-            found |= {*weight_files(folder, stem), *([] if single.is_file() else [index])}
-    return found
+    single, index = folder / f"{stem}.safetensors", folder / f"{stem}.safetensors.index.json"
+    return {*weight_files(folder, stem), *([] if single.is_file() else [index])}
 
 
 def _specs(candidate: str, manifest: Manifest) -> dict[str, CheckpointSpec]:
@@ -128,10 +142,3 @@ def _specs(candidate: str, manifest: Manifest) -> dict[str, CheckpointSpec]:
     if not specs:
         raise ConfigurationError(f"{manifest.path}: names no candidate {candidate!r}: name the run's own manifest")
     return resolve_zoo(specs, specs, default_cache())
-
-
-def _folders(spec: CheckpointSpec) -> list[Path]:
-    from uds_bench.checkpoints import resolve
-
-    found = resolve(spec)
-    return [found.model] if found.adapter is None else [found.model, found.adapter]

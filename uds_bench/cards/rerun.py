@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from uds_bench.cards.card import Card
     from uds_bench.manifest.manifest import Manifest
 
+HELD = ("checkpoint", "facts", "attack", "dtype", "quantization")
+"""Of a claim's provenance, what the card says of the model that was judged."""
 WITHIN = ("equivalence", "identity")
 """Kinds whose bound is how far off a value may be."""
 
@@ -42,6 +44,8 @@ def departures(run: Iterable[ClaimRecord], again: Iterable[ClaimRecord]) -> Iter
             yield f"{name}: `pytest suites/` decides no such claim"
         else:
             then, anew = entry(before[name]), entry(now[name])
+            told, tells = ({**one.provenance} for one in (before[name], now[name]))
+            then, anew = then | {key: told.get(key) for key in HELD}, anew | {key: tells.get(key) for key in HELD}
             if differs := [key for key in then if not alike(then[key], anew[key], TOLERANCE)]:
                 yield f"{name}: {', '.join(differs)} not as decided now, which is {now[name].spelled(str)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,13 +25,18 @@ def differences(written: Mapping[str, Any], made: Mapping[str, Any], card: Card)
         made: The same, made anew of the run and of the files that are there now.
         card: What it was made anew of.
     """
-    yield from _files(written["subject"], made["subject"], "model file")
-    yield from _files(written["predicate"]["configuration"], made["predicate"]["configuration"], "input")
-    for key, value in made["predicate"].items():
-        if key != "configuration" and written["predicate"].get(key) != value:
-            yield f"{key}: the card says {written['predicate'].get(key)}, the run {value}"
-    if unlike := _unlike(_numbers(written), _numbers(made)):
-        yield f"the card's numbers are not those of the run: {one_line(', '.join(unlike))}"
+    made = json.loads(json.dumps(made))
+    told = [
+        *_files(written["subject"], made["subject"], "model file"),
+        *_files(written["predicate"]["configuration"], made["predicate"]["configuration"], "input"),
+        *_parts(written["predicate"], made["predicate"], "configuration"),
+        *_parts(_annotations(written), _annotations(made), "claims"),
+    ]
+    if unlike := _unlike(_annotations(written).get("claims"), _annotations(made).get("claims")):
+        told.append(f"the card's numbers are not those of the run: {one_line(', '.join(unlike))}")
+    if not told and written != made:
+        told.append("the card says more than the run, or says it twice: write it anew by `uds-bench card`")
+    yield from told
     yield from (f"{one.name}: {why}" for one in (*card.claims, *card.basis) if (why := contradicted(one)))
 
 
@@ -80,8 +86,15 @@ def has_plain_rule(record: ClaimRecord) -> bool:
     return record.kind in ("threshold", "equivalence") and not own
 
 
-def _numbers(statement: Mapping[str, Any]) -> Any:
-    return statement["predicate"]["configuration"][0]["annotations"].get("claims")
+def _annotations(statement: Mapping[str, Any]) -> Any:
+    return statement["predicate"]["configuration"][0]["annotations"]
+
+
+def _parts(written: Mapping[str, Any], made: Mapping[str, Any], apart: str) -> Iterator[str]:
+    """What a part of a card says otherwise, but for one key that is compared apart."""
+    for key, value in made.items():
+        if key != apart and written.get(key) != value:
+            yield one_line(f"{key}: the card says {written.get(key)}, the run {value}")
 
 
 def _unlike(written: Any, made: Any) -> list[str]:

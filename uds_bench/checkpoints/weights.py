@@ -34,6 +34,7 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         there = {name for name, path in shards.items() if path.is_file()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{index}: not a weight index ({one_line(error)}): copy the folder again") from error
+    seen: set[str] = set()
     for name, path in shards.items():
         if Path(name).name != name:
             raise CheckpointError(f"{index}: shard {name!r} is a path: an index names files of its own folder only")
@@ -43,6 +44,10 @@ def weight_files(folder: Path, stem: str = "model") -> tuple[Path, ...]:
         lost = sorted(tensor for tensor, place in places.items() if place == name and tensor not in found)
         if lost:
             raise CheckpointError(f"{path}: tensor {lost[0]} of the index is not in it: copy the shard again")
+        # Of two copies some libraries read the one, and some the other.
+        if twice := sorted(tensor for tensor in found if tensor in seen or places.get(tensor, name) != name):
+            raise CheckpointError(f"{path}: tensor {twice[0]} is there and in another shard: save the model again")
+        seen |= found
     return tuple(shards.values())
 
 

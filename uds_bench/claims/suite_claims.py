@@ -22,6 +22,16 @@ class SuiteClaim(NamedTuple):
     of_subject: bool
     of_attack: bool
 
+    def decides(self, id: str) -> bool:
+        """Whether it is the test of a claim.
+
+        Example:
+            >>> withstands = SuiteClaim("depth.withstands.{uds_attack}", of_subject=True, of_attack=True)
+            >>> withstands.decides("depth.withstands.nf4"), withstands.decides("depth.score")
+            (True, False)
+        """
+        return bool(re.fullmatch(_PARAMETER.sub(".+", self.claim), id))
+
 
 def suites() -> Path:
     """The claims as pytest functions: beside the package in a checkout, in it once installed."""
@@ -49,7 +59,7 @@ def is_gate_claim(id: str) -> bool:
         >>> is_gate_claim("depth.withstands.nf4"), is_gate_claim("depth.order")
         (True, False)
     """
-    return any(one.of_subject and re.fullmatch(_PARAMETER.sub(".+", one.claim), id) for one in gate_claims())
+    return any(one.of_subject and one.decides(id) for one in gate_claims())
 
 
 def _claims(file: Path) -> list[SuiteClaim]:

@@ -154,26 +154,32 @@ def verify(
     raise typer.Exit(1 if told else 0)
 
 
+OF_HOLDER = "every_eval_ever.json"
+"""In which whoever hands it in fills in who he is."""
+
+
 def _beside(one: Card, found: RunReport, files: Mapping[str, str]) -> dict[str, bytes]:
     """What stands beside card.json, by name, as it is written."""
     from uds_bench.cards.cyclonedx import cyclonedx
     from uds_bench.cards.every_eval_ever import every_eval
     from uds_bench.cards.markdown import page
 
-    told = {"cyclonedx.json": cyclonedx(one, found, files), "every_eval_ever.json": every_eval(one, found, files)}
+    told = {"cyclonedx.json": cyclonedx(one, found, files), OF_HOLDER: every_eval(one, found, files)}
     plain = {name: json.dumps(value, indent=1, allow_nan=False).encode() + b"\n" for name, value in told.items()}
     return {"card.md": page(one, found, files).encode(), **plain}
 
 
 def _said(name: str, text: bytes) -> Any:
-    """What a file beside card.json says; of the one in which its holder fills in who he is, the results alone."""
+    """What a file beside card.json says; of the one for its holder all but who he is."""
     if not name.endswith(".json"):
         return text
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found.get("evaluation_results", found) if isinstance(found, dict) else text
+    if name == OF_HOLDER and isinstance(found, dict) and isinstance(source := found.get("source_metadata"), dict):
+        return found | {"source_metadata": source.get("additional_details")}
+    return found
 
 
 def _decided_anew(found: RunReport, manifest: Manifest, store: StorePlace | None, waivers: Path | None) -> list[str]:

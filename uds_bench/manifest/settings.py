@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -73,11 +74,17 @@ def _are(value: Any, models: Container[str]) -> bool:
 def _is_set(value: Any) -> bool:
     """Whether a value is a setting: no model, no file, nothing that is left to another."""
     if isinstance(value, Mapping):
-        return bool(value) and all(map(_is_set, value.values()))
+        return any(map(_is_set, value.values()))
     if isinstance(value, list | tuple):
         return bool(value) and all(map(_is_set, value))
-    is_place = isinstance(value, str) and (value.startswith(EMBEDDED) or Path(value).is_absolute())
-    return isinstance(value, int | float | str) and not is_place
+    return isinstance(value, int | float | str) and not (isinstance(value, str) and _is_place(value))
+
+
+def _is_place(text: str) -> bool:
+    """Whether a text names a model or a file that is there: `/no_think` is a setting."""
+    with suppress(OSError, ValueError):  # what no path can be
+        return text.startswith(EMBEDDED) or (Path(text).is_absolute() and Path(text).exists())
+    return False
 
 
 def _choices(kind: Any) -> set[Any]:

@@ -17,6 +17,7 @@ from transformers import AutoTokenizer
 from uds_bench.audits import registry
 from uds_bench.checkpoints.weights import weight_count, weight_files
 from uds_bench.children import end_with_parent
+from uds_bench.code_digest import code_digest
 from uds_bench.engines.builds import Build, run_builds
 from uds_bench.engines.shard import Shard
 from uds_bench.errors import ConfigurationError, counted, did_you_mean
@@ -137,7 +138,7 @@ def try_method(
     chosen = {name: _bed(name) for name in audits or beds()}
     found = {name: _given(bed) for name, (bed, _) in chosen.items()}
     given, size = {name: one for name, (one, _) in found.items()}, {name: one for name, (_, one) in found.items()}
-    root = home / f"{method.short}-{content_key([method.name, method.code, given])[:16]}"
+    root = home / f"{method.short}-{content_key([method.name, method.code, code_digest(__name__), given])[:16]}"
     # The longest first, so that the last end together.
     longest = sorted(chosen, key=lambda name: -size[name])
     places = [Place(name, seed) for name in longest for seed in SEEDS] + [Place(longest[-1], SEEDS[0], again=True)]

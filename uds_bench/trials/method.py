@@ -131,12 +131,12 @@ def _imported(name: str) -> Any:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """The source of a method's folder, by content, as what it calls may change too; of one without a file, as typed in
-    a shell, something new each time."""
-    try:
-        source = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:
-        source = inspect.getsourcefile(type(function))
+    """The source of a method's folder, by content, as what it calls may change too. Something new each time of one
+    without a file, as typed in a shell, and of one that is no function of a module: its source does not tell what a
+    partial, a closure or an instance holds."""
+    plain = inspect.unwrap(function)
+    is_named = inspect.isfunction(plain) and plain.__qualname__.isidentifier()
+    source = inspect.getsourcefile(plain) if is_named else None
     if source is None or not Path(source).is_file():
         return secrets.token_hex(16)
     return content_key([[file.name, file_digest(file)] for file in sorted(Path(source).parent.glob("*.py"))])
