@@ -189,7 +189,7 @@ def test_a_canary_longer_than_a_reply_is_refused() -> None:
 def test_a_canary_in_a_prefill_is_refused() -> None:
     told = Canary("a", "Ann one two three four five six", "bio", "a fact about Ann one two three four five six")
     with pytest.raises(FactError, match="stands in the prefill"):
-        probe(loaded(), CanarySet([told, CANARIES[1]]), ReplySettings(200), 8)
+        probe(loaded(), CanarySet([told, replace(CANARIES[1], slots=())]), ReplySettings(200), 8)
 
 
 def test_a_tokenizer_without_template_says_so() -> None:
@@ -258,7 +258,7 @@ def test_a_canary_in_a_drawn_trace_is_refused() -> None:
     trace = drawn_contexts.trace(Canary("a", "Ann", "b", "a b c d e f g"), "0 x")
     told = Canary("a", "Ann", "b", f"one two three four five six {trace}")
     with pytest.raises(FactError, match="stands in the prefill drawn"):
-        probe(loaded(), CanarySet([told, CANARIES[1]]), ReplySettings(200), 8)
+        probe(loaded(), CanarySet([told, replace(CANARIES[1], slots=())]), ReplySettings(200), 8)
 
 
 @pytest.mark.parametrize("change", [{"samples": 3}, {"temperature": 0.5}, {"seed": 1}, {"limit": 30}])

@@ -392,7 +392,7 @@ def resurfaced(told: Mapping[str, float], **often: float) -> Any:
 
     return SimpleNamespace(
         leaking=SimpleNamespace(attacks=["resurface"]),
-        known=lambda: ASKED,
+        known=lambda *_: ASKED,
         leaks=leaks,
         unheard=leaks,
         leak_floor=lambda name: 0.0,

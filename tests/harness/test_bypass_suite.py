@@ -155,7 +155,7 @@ def test_bad_manifests_end_before_any_model_is_loaded(
     ("row", "told"),
     [
         ({"canary": "On a day in May it"}, "line 9: canary 'x': key 'canary' has no more than"),
-        ({"canary": "Completing a fact I know about Zed", "slots": []}, "key 'canary' stands in the prefill bio"),
+        ({"canary": "Completing a fact I know about Zed", "slots": ["Zed"]}, "key 'canary' stands in the prefill bio"),
     ],
 )
 def test_bad_canaries_end_before_any_model_is_loaded(

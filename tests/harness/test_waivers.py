@@ -31,8 +31,9 @@ threshold = 0.6
 
 
 DEFAULTS = {
-    id: ClaimSpec(id, "threshold", "", relation, bound, "")
-    for id, relation, bound in (("depth.score", ">=", 0.7), ("lmlm.leakage", "<=", 0.01), ("depth.order", ">", 0.0))
+    "depth.score": ClaimSpec("depth.score", "threshold", "", ">=", 0.7, ""),
+    "lmlm.leakage": ClaimSpec("lmlm.leakage", "threshold", "", "<=", 0.01, ""),
+    "depth.order": ClaimSpec("depth.order", "threshold", "", ">=", 0.0, ""),
 }
 
 
@@ -127,7 +128,7 @@ def test_tighter_is_free_and_the_default_itself_is_not_looser() -> None:
         ("depth.score", 0.69, ">= 0.7"),
         ("depth.score[npo]", 0.69, ">= 0.7"),
         ("lmlm.leakage", 0.011, "<= 0.01"),
-        ("depth.order", -0.01, "> 0"),
+        ("depth.order", -0.01, ">= 0"),
     ],
 )
 def test_looser_needs_a_waiver_of_the_same_name(name: str, value: float, default: str) -> None:

@@ -56,4 +56,4 @@ def test_what_is_told_names_both_ways_and_their_memory() -> None:
         "1 billion: about 13.6 GiB of memory beside activations; --no-lora changes all weights, about 130.4 GiB"
     )
     small = memory.memory_line(memory.Size(12_345, 0), None, spec, "cpu", remembers=False, trains=True)
-    assert small == "12,345 weights, all of them changed: about 0 MiB of memory beside activations"
+    assert small == "12,345 weights, all of them changed: about 193 KiB of memory beside activations"

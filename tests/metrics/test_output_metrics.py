@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import layer_subjects
 import numpy as np
 import pytest
 import torch
@@ -201,9 +202,9 @@ def test_a_model_without_numbers_scores_nothing() -> None:
 
 @pytest.mark.parametrize("variant", ["prefixed", "free"])
 def test_a_model_without_numbers_does_not_say_nothing(variant: str) -> None:
-    broken = replace_head(checkpoint("llama", 7), math.nan)
+    broken = replace_head(layer_subjects.checkpoint("llama", layer_subjects.CANDIDATE), math.nan)
     with pytest.raises(CheckpointError, match="its logits are NaN"):
-        METRICS["entity_accuracy"].compute(subject(broken), variant)
+        METRICS["entity_accuracy"].compute(layer_subjects.subject(broken), variant)
 
 
 def replace_head(loaded: Any, value: float) -> Any:

@@ -163,7 +163,10 @@ def lacking(error: BaseException) -> str:
 
 @contextmanager
 def halved() -> Iterator[dict[str, int]]:
-    """What memory does not hold meanwhile: how few go through a model at a time, by what they are.
+    """What memory does not hold meanwhile.
+
+    Yields:
+        How few go through a model at a time, by what they are: filled as it comes.
 
     Example:
         >>> with halved() as found:

@@ -70,7 +70,18 @@ def ancestor(name: str) -> str | None:
 
 
 def weights(name: str) -> int:
-    """How many weights a model has: those of the ancestor that is trained from scratch."""
+    """How many weights a model has: those of the ancestor that is trained from scratch.
+
+    Args:
+        name: Of a recipe.
+
+    Returns:
+        1 or more.
+
+    Example:
+        >>> weights("npo") == weights("full") > 100_000
+        True
+    """
     return max(find(one).weights for one in lineage([name]))
 
 
