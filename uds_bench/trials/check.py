@@ -40,7 +40,9 @@ def judged(
     report = folder / REPORT
     report.unlink(missing_ok=True)
     places = [str(suites() / name) for name in files]
-    command = [sys.executable, "-m", "pytest", *places, "-q", "-p", "no:cacheprovider"]
+    # Nobody's own pytest options, such as those of a project that its folder lies in.
+    alone = ["-c", os.devnull, f"--rootdir={suites().parent}", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *places, "-q", *alone]
     command += ["--uds-json", str(report), *options]
     # Options from elsewhere must not change what is judged, and a job's page is of the run outside.
     kept, left = ("UDS_BENCH_CACHE", "UDS_BENCH_SPECIMENS", ANEW), ("PYTEST_", "UDS_", "GITHUB_STEP_SUMMARY")
@@ -97,4 +99,5 @@ def check_method(
     tell(f"judging {counted(len(trials.made), 'model')}")
     given = ["--uds-manifest", str(trials.manifest), *(["--uds-store", str(store)] if store else []), *options]
     run = judged(given, trials.manifest.parent)
-    return method_card(trials, run.claims, run.summary.problems, expected)
+    left_out = [] if run.summary.whole else ["claims were left out of the run that judged its models"]
+    return method_card(trials, run.claims, [*run.summary.problems, *left_out], expected)
