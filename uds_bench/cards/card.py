@@ -110,7 +110,7 @@ def _untested(run: RunReport, name: str, claims: Iterable[ClaimRecord], basis: I
     idle = [f"{one.name}: does not apply" for one in (*claims, *basis) if one.verdict is Verdict.NOT_APPLICABLE]
     own, ids = {one.audit for one in claims}, [one.id for one in claims]
     of_it = [one for one in gate_claims() if one.of_subject and one.claim.partition(".")[0] in own]
-    undecided = [f"{one.claim}: not decided" for one in of_it if not any(map(one.decides, ids))]
+    undecided = [f"{one.name}: not decided" for one in of_it if not any(map(one.decides, ids))]
     survived = {score.attack for score in run.scores if score.checkpoint == name}
     spared = ", ".join(one for one in ATTACKS if one not in survived)
     attacks = [f"its metrics under attacks ({spared})"] if spared else []

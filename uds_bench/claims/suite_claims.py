@@ -22,6 +22,11 @@ class SuiteClaim(NamedTuple):
     of_subject: bool
     of_attack: bool
 
+    @property
+    def name(self) -> str:
+        """The claim as pages name it, such as `depth.withstands.*`."""
+        return _PARAMETER.sub("*", self.claim)
+
     def decides(self, id: str) -> bool:
         """Whether it is the test of a claim.
 
