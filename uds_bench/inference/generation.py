@@ -147,7 +147,7 @@ def _go_on(
                 pad_token_id=0 if padding is None else padding,
                 eos_token_id=sorted(ends) or None,
                 logits_processor=LogitsProcessorList(
-                    [_NoNan(model.spec.model), *([] if processing is None else processing(mask, going))]
+                    [_NoNan(model), *([] if processing is None else processing(mask, going))]
                 ),
             )
         # Rows that ended are filled up with the padding token, which is a word where the tokenizer has none of its own.
@@ -166,12 +166,12 @@ def _go_on(
 class _NoNan(LogitsProcessor):
     """Refuses logits that are NaN: what a broken model says is no silence."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, model: Checkpoint) -> None:
+        self._model = model
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         if scores.isnan().any():
-            raise CheckpointError(f"{self._name}: its logits are NaN, {NAN}")
+            raise CheckpointError(f"{self._model.spec.model}: its logits are NaN, {NAN}")
         return scores
 
 
