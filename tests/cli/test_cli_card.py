@@ -154,6 +154,8 @@ def test_a_consistent_lie_is_told_by_deciding_anew(command: Command, judged: Pat
         report["claims"] = [one for one in report["claims"] if one["name"] != "depth.hidden[npo]"]
         (score,) = (one for one in report["claims"] if one["name"] == "depth.spared[npo]")
         score["observed"] = 0.99
+        (other,) = (one for one in report["claims"] if one["name"] == "depth.score[npo]")
+        other["provenance"]["quantization"] = "nf4"
         report["summary"]["planned"] -= 1
 
     edited(judged, lie)
@@ -161,6 +163,7 @@ def test_a_consistent_lie_is_told_by_deciding_anew(command: Command, judged: Pat
     assert command("verify", card, judged).exit_code == 0, "no file says otherwise"
     told = command("verify", card, judged, *again, exit=1).stdout
     assert "depth.spared[npo]: observed not as decided now" in told
+    assert "depth.score[npo]: quantization not as decided now" in told
     assert "depth.hidden[npo]: the run lacks it" in told
 
 

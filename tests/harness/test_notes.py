@@ -83,11 +83,12 @@ def test_what_is_set_otherwise_than_by_default_is_told(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_looks_like_a_place_is_told(tmp_path: Path) -> None:
-    more = 'system = "/no_think"\nchat_template_kwargs = { enable_thinking = false, x = "/" }'
+    """What is said to a model may be a file's name too, and one that is there."""
+    more = f'system = "{tmp_path}"\nchat_template_kwargs = {{ enable_thinking = false, x = "zoo:npo" }}'
     text = EVERY_AUDIT.replace("[bypass]", f"[bypass]\n{more}")
     (note,) = (one for one in told(tmp_path, text=text) if "set otherwise" in one)
-    assert "bypass.system = a text of 9 characters" in note
-    assert "bypass.chat_template_kwargs = enable_thinking false, x a text of 1 characters" in note
+    assert f"bypass.system = a text of {len(str(tmp_path))} characters" in note
+    assert "bypass.chat_template_kwargs = enable_thinking false, x a text of 7 characters" in note
 
 
 def test_settings_name_nobody(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from uds_bench.checkpoints.spec import EMBEDDED
+from pydantic.fields import FieldInfo
+
 from uds_bench.manifest.section import Section
 from uds_bench.manifest.tables import Table
 from uds_bench.manifest.toml import dotted
+from uds_bench.manifest.types import Located
 
 ATTACKS = "attacks"
 
@@ -59,7 +59,7 @@ def _of(
         elif inner and all(isinstance(one, Table) for one in inner.values()):
             for key, one in inner.items():
                 yield from _of(one, (*place, name, key), attack)
-        elif not field.is_required() and value != default and _is_set(value):
+        elif not (field.is_required() or _is_place(field)) and value != default and _is_set(value):
             otherwise = own.get(name, default)
             known = _choices(field.annotation)
             behind = f" ({_shown(otherwise, known)})" if otherwise not in (None, "", (), {}) else ""
@@ -72,25 +72,29 @@ def _are(value: Any, models: Container[str]) -> bool:
 
 
 def _is_set(value: Any) -> bool:
-    """Whether a value is a setting: no model, no file, nothing that is left to another."""
+    """Whether a value is a setting: no model, nothing that is left to another."""
     if isinstance(value, Mapping):
         return any(map(_is_set, value.values()))
     if isinstance(value, list | tuple):
         return bool(value) and all(map(_is_set, value))
-    return isinstance(value, int | float | str) and not (isinstance(value, str) and _is_place(value))
+    return isinstance(value, int | float | str)
 
 
-def _is_place(text: str) -> bool:
-    """Whether a text names a model or a file that is there: `/no_think` is a setting."""
-    with suppress(OSError, ValueError):  # what no path can be
-        return text.startswith(EMBEDDED) or (Path(text).is_absolute() and Path(text).exists())
-    return False
+def _is_place(field: FieldInfo) -> bool:
+    """Whether a key names a place, whatever stands there: a text of any other key is a setting."""
+    return any(isinstance(one, Located) for one in (*field.metadata, *_parts(field.annotation)))
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type, and all that it is made of."""
+    yield kind
+    for one in get_args(kind):
+        yield from _parts(one)
 
 
 def _choices(kind: Any) -> set[Any]:
     """The words that a key chooses from, if it has a choice."""
-    inner = get_args(kind)
-    return {*inner} if get_origin(kind) is Literal else {word for one in inner for word in _choices(one)}
+    return {word for one in _parts(kind) if get_origin(one) is Literal for word in get_args(one)}
 
 
 def _shown(value: Any, known: Container[Any]) -> str:

@@ -32,7 +32,11 @@ class Origin(NamedTuple):
     to_come: frozenset[str] = frozenset()
 
 
-def located(find: Callable[[str, Path], str]) -> AfterValidator:
+class Located(AfterValidator):
+    """Of a key that names a place: a model or a file."""
+
+
+def located(find: Callable[[str, Path], str]) -> Located:
     """A validator that makes a path absolute by `find`, where a file is read."""
 
     def absolute(text: str, info: ValidationInfo) -> str:
@@ -44,7 +48,7 @@ def located(find: Callable[[str, Path], str]) -> AfterValidator:
                 raise
             return str(origin.folder / text)
 
-    return AfterValidator(absolute)
+    return Located(absolute)
 
 
 def named(table: dict[str, Any]) -> dict[str, Any]:
