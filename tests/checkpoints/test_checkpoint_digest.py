@@ -159,12 +159,13 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digests, "_seen", {})
 
 
-def counted(path: Path) -> tuple[Callable[[], dict[str, str]], list[Path]]:
+def counted(path: Path) -> tuple[Callable[[], digests.Content], list[Path]]:
     calls: list[Path] = []
 
-    def compute(place: Path) -> dict[str, str]:
+    def compute(place: Path) -> digests.Content:
         calls.append(place)
-        return {"x": tensor_digest(torch.frombuffer(bytearray(place.read_bytes()), dtype=torch.uint8))}
+        own = tensor_digest(torch.frombuffer(bytearray(place.read_bytes()), dtype=torch.uint8))
+        return {digests.TENSORS: {"x": own}, digests.NOT_FINITE: {}}
 
     return lambda: digests.remembered(path, compute), calls
 
@@ -179,7 +180,7 @@ def test_an_unchanged_file_is_read_once(settled: None, tmp_path: Path, monkeypat
     monkeypatch.setattr(digests, "_seen", {})  # another process: from the disk
     assert read() == first
     assert len(calls) == 1
-    assert list(digests.cache_folder().glob("*.tmp")) == []
+    assert list(digests.cache_folder().rglob("*.tmp")) == []
 
 
 def test_a_changed_file_is_read_again(settled: None, tmp_path: Path) -> None:
@@ -212,8 +213,8 @@ def test_what_was_kept_of_a_file_counts_neither_anew_nor_in_processes_that_read_
     """Whoever has mapped a file changes it without a change of its times."""
     spec = CheckpointSpec(str(llama))
     true = digest(spec)
-    for kept in digests._seen.values():
-        kept.update(dict.fromkeys(kept, "0" * 64))
+    for content in digests._seen.values():
+        content[digests.TENSORS].update(dict.fromkeys(content[digests.TENSORS], "0" * 64))
     assert digest(spec) != true
     with read_anew():
         assert digest(spec) == true
@@ -232,7 +233,7 @@ def test_one_reading_gives_the_digests_of_a_file_and_of_its_tensors(tmp_path: Pa
     with read_anew():
         found = reading(path)
         assert found is not None
-        assert found.tensors == digests._tensor_digests(path)
+        assert found.tensors == digests._read_tensors(path)[digests.TENSORS]
         assert found.file == read_digest(path) == file_digest(path)
         path.write_bytes(b"")
         assert (reading(path), read_digest(path)) == (found, found.file), "it is read once"
@@ -258,14 +259,26 @@ def test_a_file_that_is_damaged_once_it_was_opened_is_a_line(spoil: Callable[[by
         reading(path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"x": 1}', '{"x": "short"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"tensors": {}, "not_finite": {}}',
+        '{"tensors": {"x": 1}, "not_finite": {}}',
+        '{"tensors": {"x": "short"}, "not_finite": {}}',
+        f'{{"tensors": {{"x": "{"0" * 64}"}}}}',
+    ],
+)
 def test_a_damaged_memo_is_computed_again(settled: None, tmp_path: Path, content: str) -> None:
     path = tmp_path / "weights"
     path.write_bytes(b"one")
     read, calls = counted(path)
     first = read()
     digests._seen.clear()
-    for place in digests.cache_folder().iterdir():
+    for place in digests.cache_folder().glob("*/*"):
         place.write_text(content)
     assert read() == first
     assert len(calls) == 2

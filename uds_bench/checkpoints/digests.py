@@ -17,7 +17,7 @@ from uds_bench.checkpoints.reading import ANEW, reading
 from uds_bench.checkpoints.settings import canonical_bytes, contents, settings_files, sha256
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
-from uds_bench.checkpoints.weights import tensors, weight_files
+from uds_bench.checkpoints.weights import finite, not_finite, tensors, weight_files
 from uds_bench.storage import canonical, default_cache, load_json, write_atomic
 
 
@@ -52,12 +52,23 @@ def _weights(folder: Path, stem: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in weight_files(folder, stem):
         anew = reading(path)
-        found |= remembered(path, _tensor_digests) if anew is None else anew.tensors
+        found |= remembered(path, _read_tensors)[TENSORS] if anew is None else anew.tensors
     return found
 
 
-def _tensor_digests(path: Path) -> dict[str, str]:
-    return {name: tensor_digest(tensor) for name, tensor in tensors(path)}
+def require_finite(path: Path) -> None:
+    """As `check_finite`, by the reading that the digests of an unchanged file come from."""
+    for name in remembered(path, _read_tensors)[NOT_FINITE]:
+        raise not_finite(path, name)
+
+
+def _read_tensors(path: Path) -> Content:
+    found: Content = {TENSORS: {}, NOT_FINITE: {}}
+    for name, tensor in tensors(path):
+        found[TENSORS][name] = own = tensor_digest(tensor)
+        if not finite(tensor):
+            found[NOT_FINITE][name] = own
+    return found
 
 
 def tensor_digest(tensor: torch.Tensor) -> str:
@@ -67,19 +78,22 @@ def tensor_digest(tensor: torch.Tensor) -> str:
     return sha.hexdigest()
 
 
+Content = dict[str, dict[str, str]]
+"""What one reading of a file tells: by kind, names of tensors and their digests."""
+TENSORS, NOT_FINITE = "tensors", "not_finite"
 SETTLED_NS = 2_000_000_000
 """A file younger than this is always read: file times move in steps, and two writes may fall in one."""
 
-_seen: dict[str, dict[str, str]] = {}
+_seen: dict[str, Content] = {}
 
 
-def remembered(path: Path, compute: Callable[[Path], dict[str, str]]) -> dict[str, str]:
+def remembered(path: Path, compute: Callable[[Path], Content]) -> Content:
     """`compute(path)`, or its earlier result for a file of the same real path, size, times and inode. If `ANEW` is set,
     only results of this process count."""
     real, stat = path.resolve(), path.stat()
     stamp = json.dumps([str(real), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino])
     key = hashlib.sha256(f"{compute.__qualname__} {stamp}".encode()).hexdigest()
-    place = cache_folder() / f"{key}.json"
+    place = cache_folder() / key[:2] / f"{key}.json"
     settled = time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS
     is_kept = settled and ANEW not in os.environ
     known = _seen.get(key) if settled else None
@@ -99,10 +113,14 @@ def cache_folder() -> Path:
     return default_cache() / "digests"
 
 
-def _read(place: Path) -> dict[str, str] | None:
+def _read(place: Path) -> Content | None:
     try:
         value = load_json(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = isinstance(value, dict) and value and all(isinstance(v, str) and len(v) == 64 for v in value.values())
-    return value if whole else None
+    whole = isinstance(value, dict) and value.keys() == {TENSORS, NOT_FINITE} and all(map(_are_digests, value.values()))
+    return value if whole and value[TENSORS] else None
+
+
+def _are_digests(said: Any) -> bool:
+    return isinstance(said, dict) and all(isinstance(one, str) and len(one) == 64 for one in said.values())

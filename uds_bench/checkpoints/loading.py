@@ -15,7 +15,7 @@ from uds_bench.checkpoints.adapter import attach, require_its_base
 from uds_bench.checkpoints.anatomy import Anatomy, find_anatomy
 from uds_bench.checkpoints.claimed import require_held
 from uds_bench.checkpoints.compressed import load_as_weights, require_readable_form
-from uds_bench.checkpoints.digests import digest
+from uds_bench.checkpoints.digests import digest, require_finite
 from uds_bench.checkpoints.placement import is_spread, placement
 from uds_bench.checkpoints.probe import verify
 from uds_bench.checkpoints.settings import raw_contents, require_own, require_tokens, settings_files
@@ -98,7 +98,7 @@ def inspect(spec: CheckpointSpec) -> Any:
     require_its_base(spec, folders)
     adapter = () if folders.adapter is None else weight_files(folders.adapter, "adapter_model")
     for file in (*files, *adapter):
-        check_finite(file)
+        require_finite(file)
     return tokenizer
 
 

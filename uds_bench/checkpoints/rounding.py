@@ -8,7 +8,8 @@ import torch
 
 from uds_bench.checkpoints.source import ADAPTER_CONFIG, resolve
 from uds_bench.checkpoints.spec import CheckpointSpec, dtype_name
-from uds_bench.checkpoints.weights import tensors, weight_files
+from uds_bench.checkpoints.stored import FLOATS
+from uds_bench.checkpoints.weights import opened, weight_files
 from uds_bench.errors import CheckpointError
 from uds_bench.storage import load_json
 
@@ -61,18 +62,18 @@ def rounded(file: Path, dtype: torch.dtype, kept: str = "") -> tuple[str, torch.
         ...     rounded(file, torch.float32), rounded(file, torch.bfloat16)
         (None, ('tenth', torch.float32))
     """
-    for name, tensor in tensors(file):
-        if kept and f".{kept}" in name:
-            continue
-        if tensor.is_floating_point() and tensor.element_size() > 1 and is_rounded(tensor, dtype):
-            return name, tensor.dtype
+    with opened(file) as weights:
+        for name in sorted(weights.keys()):
+            stored = FLOATS.get(weights.get_slice(name).get_dtype(), dtype)
+            # Most tensors need not be read: nothing is lost in a wider dtype.
+            is_narrower = torch.promote_types(stored, dtype) != dtype and not (kept and f".{kept}" in name)
+            if is_narrower and is_rounded(weights.get_tensor(name), dtype):
+                return name, stored
     return None
 
 
 def is_rounded(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether a number of a tensor changes in a dtype; `AT_ONCE` of them are compared at a time."""
-    if torch.promote_types(tensor.dtype, dtype) == dtype:
-        return False
     flat = tensor.reshape(-1)
     parts = (flat[start : start + AT_ONCE] for start in range(0, len(flat), AT_ONCE))
     return any(not torch.equal(part, part.to(dtype).to(part.dtype)) for part in parts)

@@ -250,22 +250,33 @@ def attention_implementation(config: Any) -> str:
     return "eager" if capped or not getattr(kind, "_supports_sdpa", True) else "sdpa"
 
 
+_known_sizes: dict[bytes, tuple[Shape, int]] = {}
+"""By the text of a configuration."""
+
+
+def _sizes(spec: CheckpointSpec) -> tuple[Shape, int]:
+    """Shape of a checkpoint, and how many weights it has beside its embeddings, as config.json tells."""
+    from uds_bench.checkpoints.claimed import inner_weights  # which reads what this module tells
+
+    raw = ((folder := config_folder(spec)) / "config.json").read_bytes()
+    if raw not in _known_sizes:
+        config = read_config(folder)
+        _known_sizes[raw] = _shape(spec, config), inner_weights(config)
+    return _known_sizes[raw]
+
+
 def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
     """Raises CheckpointError unless a candidate has the full model's family, vocabulary, layers, width and number of
     weights, as config.json tells."""
-    from uds_bench.checkpoints.claimed import inner_weights  # which reads what this module tells
-
     if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
         return
-    configs = [read_config(config_folder(specs[each])) for each in (name, "full")]
-    own, full = (_shape(specs[each], config) for each, config in zip((name, "full"), configs, strict=True))
+    (own, mine), (full, theirs) = (_sizes(specs[each]) for each in (name, "full"))
     for what in ("family", "vocabulary", "layers", "width"):
         if getattr(own, what) != getattr(full, what):
             raise CheckpointError(
                 f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
                 f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
             )
-    mine, theirs = map(inner_weights, configs)
     if mine != theirs and mine and theirs:  # what is added can hide what is there, or do its learning
         raise CheckpointError(
             f"{name} ({specs[name].model}): it has {mine:,} weights beside its embeddings, the full model {theirs:,}: "

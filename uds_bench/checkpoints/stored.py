@@ -17,8 +17,10 @@ from uds_bench.storage import load_json
 
 PIECE = 1 << 20
 """Weights of a tensor that are looked at at a time."""
-_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I32": torch.int32}
-"""By a file's name of them: floats that are weights by themselves (8-bit ones have scales elsewhere), masks' words."""
+FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+"""By a file's name of them: those that are weights by themselves (8-bit ones have scales elsewhere)."""
+_DTYPES = FLOATS | {"I32": torch.int32}
+"""These, and masks' words."""
 _BYTES = {"U8": torch.uint8}
 """Types of masks alone: weights in bytes are quantized."""
 

@@ -80,9 +80,14 @@ def check_finite(path: Path) -> None:
     """Raises CheckpointError naming the first tensor of `path` that holds a NaN or an infinity."""
     for name, tensor in tensors(path):
         if not finite(tensor):
-            raise CheckpointError(
-                f"{path}: tensor {name} holds NaN or infinity: the training diverged; use an earlier checkpoint"
-            )
+            raise not_finite(path, name)
+
+
+def not_finite(path: Path, name: str) -> CheckpointError:
+    """The error of a tensor that holds a NaN or an infinity."""
+    return CheckpointError(
+        f"{path}: tensor {name} holds NaN or infinity: the training diverged; use an earlier checkpoint"
+    )
 
 
 def finite(tensor: torch.Tensor) -> bool:
