@@ -100,6 +100,19 @@ def test_a_padding_token_that_training_added_is_no_word(parent: ReplyRules, tmp_
         ("tokenizer_config.json", lambda content: content.update(eos_token="a"), "its answers end at the tokens 'a'"),
         ("generation_config.json", lambda content: content.pop("eos_token_id"), "does not name '<"),
         ("generation_config.json", lambda content: content.update(eos_token_id=0.5), "generation_config.json"),
+        ("generation_config.json", lambda content: content.update(min_new_tokens=64), "min_new_tokens in gen"),
+        (
+            "generation_config.json",
+            lambda content: content.update(suppress_tokens=[2]),
+            "suppress_tokens in gen",
+        ),
+        (
+            "generation_config.json",
+            lambda content: content.update(sequence_bias=[[[5, 6], 50.0]]),
+            "sequence_bias in generation_config.json changes what its weights say",
+        ),
+        ("tokenizer_config.json", lambda content: content.update(bos_token="<pad>"), "puts other tokens"),
+        ("tokenizer_config.json", lambda content: content.update(split_special_tokens=True), "puts other tokens"),
     ],
 )
 def test_what_would_hide_words_is_refused(
@@ -108,6 +121,20 @@ def test_what_would_hide_words_is_refused(
     rewrite(saved(tmp_path) / file, change)
     with pytest.raises(CheckpointError, match=told):
         require_same_replies("npo", rules(tmp_path), parent)
+
+
+def test_settings_that_its_parent_has_too_or_that_choose_among_likely_words_are_no_fault(
+    parent: ReplyRules, tmp_path: Path
+) -> None:
+    settings = saved(tmp_path) / "generation_config.json"
+    rewrite(settings, lambda content: content.update(do_sample=True, temperature=0.6, top_p=0.9, max_new_tokens=64))
+    require_same_replies("npo", rules(tmp_path), parent)
+    rewrite(settings, lambda content: content.update(repetition_penalty=1.05))
+    steered = rules(tmp_path)
+    require_same_replies("npo", steered, steered)
+    require_same_replies("npo", parent, steered)
+    with pytest.raises(CheckpointError, match="repetition_penalty"):
+        require_same_replies("npo", steered, parent)
 
 
 def test_settings_that_cannot_be_read_are_a_line(tmp_path: Path) -> None:

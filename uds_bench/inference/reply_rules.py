@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from transformers import GenerationConfig
@@ -13,22 +13,34 @@ from uds_bench.checkpoints import CheckpointSpec, resolve
 from uds_bench.checkpoints.loading import read_tokenizer
 from uds_bench.checkpoints.source import read_config
 from uds_bench.errors import CheckpointError, failures, one_line, some
-from uds_bench.facts import stop_tokens, tokenizer_key
+from uds_bench.facts import encode_question, stop_tokens, tokenizer_key
+
+PLAIN = frozenset(
+    {
+        *("bos_token_id", "eos_token_id", "pad_token_id", "do_sample", "temperature", "top_k", "top_p", "min_p"),
+        *("typical_p", "max_length", "max_new_tokens", "use_cache", "output_attentions", "output_hidden_states"),
+        *("output_logits", "output_scores", "return_dict_in_generate", "transformers_version", "_from_model_config"),
+    }
+)
+"""Settings of generation that change no word that is the likeliest, but for where a reply ends, which is told apart."""
 
 
 @dataclass(frozen=True)
 class ReplyRules:
     """`tokenizer`: what ends a reply, and what spells it; `served`: the tokens at which the library that serves the
-    checkpoint ends one."""
+    checkpoint ends one; `steered`: its settings that change what the weights say, as text by name."""
 
     tokenizer: Any
     served: frozenset[int]
+    steered: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tokenizer: Any, generation: GenerationConfig) -> ReplyRules:
         """Those of a tokenizer and of the settings beside it."""
         ends = generation.eos_token_id
-        return cls(tokenizer, frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends]))
+        served = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+        steered = {name: str(value) for name, value in generation.to_diff_dict().items() if name not in PLAIN}
+        return cls(tokenizer, served, steered)
 
     def named(self, tokens: Iterable[int]) -> str:
         """Tokens as a reader knows them."""
@@ -68,11 +80,16 @@ def require_same_replies(name: str, own: ReplyRules, parent: ReplyRules) -> None
 
 
 def require_served(name: str, own: ReplyRules, parent: ReplyRules) -> None:
-    """Replies are read up to the tokenizer's ends: who uses the model reads on where its settings go on.
+    """Replies are what the weights say, up to the tokenizer's ends: who uses the model reads what its settings make.
 
     Raises:
-        CheckpointError: They go on where the parent's end.
+        CheckpointError: They go on where the parent's end, or change what is said as the parent's do not.
     """
+    if other := sorted(name for name, value in own.steered.items() if parent.steered.get(name) != value):
+        raise CheckpointError(
+            f"{name}: {other[0]} in generation_config.json changes what its weights say, and its parent has it not, or "
+            "otherwise: take it out, or save it with its parent's generation_config.json"
+        )
     if lost := frozenset(stop_tokens(parent.tokenizer)) & parent.served - own.served:
         raise CheckpointError(
             f"{name}: eos_token_id in generation_config.json does not name {parent.named(lost)}, where its parent's "
@@ -96,6 +113,8 @@ def require_same_spelling(name: str, own: ReplyRules, parent: ReplyRules) -> Non
         told = f"its tokenizer spells {other} otherwise than its parent's"
     elif part := _read_otherwise(own.tokenizer, parent.tokenizer):
         told = f"its tokenizer reads texts otherwise than its parent's ({part})"
+    elif _opening(own.tokenizer) != _opening(parent.tokenizer):
+        told = "its tokenizer puts other tokens round a question than its parent's (bos_token, split_special_tokens)"
     else:
         return
     raise CheckpointError(f"{name}: {told}: save it with its parent's tokenizer")
@@ -134,6 +153,11 @@ def _read_otherwise(own: Any, parent: Any) -> str:
     if any(one not in theirs["added_tokens"] and one["id"] not in padding for one in ours["added_tokens"]):
         return "added_tokens"
     return next((part for part in READ if ours.get(part) != theirs.get(part)), "")
+
+
+def _opening(tokenizer: Any) -> tuple[Any, ...]:
+    """What every prompt is read behind, whether a template prints it or not, and what becomes of a template's marks."""
+    return tokenizer.bos_token_id, tokenizer.split_special_tokens, encode_question(tokenizer, "?")
 
 
 def _joined(tokenizer: Any) -> Any:
