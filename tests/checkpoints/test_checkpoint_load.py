@@ -1,5 +1,6 @@
 """Loading: precision, NF4, and weights or vocabularies that are not what the configuration says."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,25 @@ def test_missing_unused_and_misshapen_weights(saved: Callable[[str], Path], tmp_
         with pytest.raises(CheckpointError, match=message) as caught:
             load(CheckpointSpec(str(folder)))
         assert "\n" not in str(caught.value)
+
+
+def test_of_two_heads_it_is_not_left_to_the_library_which_one_speaks(
+    saved: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Transformers speaks by the second one where it is another; others speak by the embeddings, as the file says."""
+    folder = shutil.copytree(saved("qwen2"), tmp_path / "two_heads")
+
+    def add_head(tensors: dict[str, torch.Tensor]) -> None:
+        if (embedded := tensors.get("model.embed_tokens.weight")) is not None:
+            tensors["lm_head.weight"] = embedded.clone()
+
+    rewrite(folder, add_head)
+    load(CheckpointSpec(str(folder)))
+    rewrite(folder, lambda tensors: [t.neg_() for n, t in tensors.items() if n == "lm_head.weight"])
+    with pytest.raises(
+        CheckpointError, match=r"ties head and embeddings \(tie_word_embeddings\), and its files hold two"
+    ):
+        load(CheckpointSpec(str(folder)))
 
 
 def test_tied_heads_are_whole(saved: Callable[[str], Path]) -> None:

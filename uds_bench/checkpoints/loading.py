@@ -202,12 +202,26 @@ def _model(folder: Path, spec: CheckpointSpec, device: torch.device) -> Any:
                 f"checkpoint {spec.model}: {len(names)} weights {what}, such as {names[0]}: save the whole "
                 "model with save_pretrained, next to its own config.json"
             )
+    if not is_spread(model):  # whose tied weights lie in several places
+        _require_one_head(model, spec)
     if hasattr(model, "hf_device_map") and not is_spread(model):
         del model.hf_device_map  # one device: nothing to dispatch again when an adapter is attached
     if spec.quantization:
         compute_plainly(model)
         check_quantized(find_anatomy(model), spec.quantization)
     return model
+
+
+def _require_one_head(model: Any, spec: CheckpointSpec) -> None:
+    """Raises CheckpointError for a head of its own where the configuration ties it to the embeddings: some libraries,
+    and versions, speak by the one, and some by the other."""
+    tied = getattr(model.config.get_text_config(decoder=True), "tie_word_embeddings", False)
+    ends = [one.weight for one in (model.get_input_embeddings(), model.get_output_embeddings()) if one is not None]
+    if tied and len({id(one) for one in ends}) == 2:
+        raise CheckpointError(
+            f"checkpoint {spec.model}: config.json ties head and embeddings (tie_word_embeddings), and its files hold "
+            "two matrices: set it to false, or take lm_head out of the weights"
+        )
 
 
 def _readable_config(folder: Path, spec: CheckpointSpec) -> Any:
