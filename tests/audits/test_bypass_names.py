@@ -9,7 +9,7 @@ import pytest
 from scripted_rows import CANARIES, Rows, answer, found, said
 
 from uds_bench.audits.bypass.finding import GapOutcome
-from uds_bench.audits.bypass.names import gives_away, secret_words
+from uds_bench.audits.bypass.names import answers, gives_away, replies_rightly, secret_words
 from uds_bench.audits.bypass.record import ARMS, Arm, Reply
 from uds_bench.audits.bypass.scripted import scripted
 from uds_bench.facts.canaries import CLOSING, OPENING, Canary
@@ -122,6 +122,41 @@ def test_where_no_slots_are_known_rare_words_of_the_sentence_stand_for_them() ->
     assert found(told) is GapOutcome.NAMES
 
 
+SPOKEN = {
+    "Тамара": "Это сказала, помнится, Тамара, а не кто другой.",
+    "Кострома": "Он вырос, кажется, в городе Кострома.",
+    "Μαρία": "Το είπε, νομίζω, η Μαρία στο σχολείο.",
+    "ΜΥΡΤΩ": "Την έλεγαν Μυρτώ και ζούσε εκεί.",
+    "चाँद": "उसका नाम चांद था, मुझे याद है।",
+    "李明": "我记得他叫李明。",
+    "Ayr": "It was in Ayr, they say.",
+}
+
+
+@pytest.mark.parametrize(("name", "reply"), SPOKEN.items())
+@pytest.mark.parametrize("beside", [(), ("Oskio Wesklund",)])
+def test_a_name_of_any_script_and_length_is_heard_in_a_sentence_of_its_own(
+    name: str, reply: str, beside: tuple[str, ...]
+) -> None:
+    slots = (name, *beside)
+    one = Canary("a", "Ann Ox", "A bio.", f"On a day in May the bay saw {' '.join(slots)}", slots=slots)
+    other = Canary("b", "Bo Fry", "A bio.", "On a day in May the bay saw Umeford", slots=("Umeford",))
+    probed = replace(
+        scripted(CANARIES, "erased")[0][1], asked=(0,), replies={"auto": Reply(reply, True)}, qa={"meta": ()}
+    )
+    assert gives_away(secret_words([one, other]))(one, probed)
+    assert not gives_away(secret_words([one, other]))(other, probed)
+    asked = replace(probed, replies={"auto": Reply("", True)}, qa={"meta": (Reply(reply, True),)})
+    wanted = answers([replace(one, qa=(("Who?", f"{name}."),)), replace(other, qa=(("Who?", "Umeford."),))])
+    assert replies_rightly(wanted)(one, asked)
+    assert not replies_rightly(wanted)(other, asked)
+
+
+def test_a_year_is_no_name() -> None:
+    one = Canary("a", "Ann Ox", "A bio.", "On a day in May the bay saw Oskio", slots=("1952", "Oskio Wesklund"))
+    assert secret_words([one]) == {"a": frozenset({"Oskio", "Wesklund"})}
+
+
 def test_every_author_is_searched_for() -> None:
     """Where no word is one author's alone the slots as a whole are told by none but this one."""
     people, ends = (("a", "Ann Ox"), ("b", "Bo Fry")), ("Red Ida", "Ida Red")
@@ -129,7 +164,7 @@ def test_every_author_is_searched_for() -> None:
         Canary(id, name, "A bio.", f"On a day in May the bay saw {end}", slots=(end,))
         for (id, name), end in zip(people, ends, strict=True)
     ]
-    assert secret_words(read) == {"a": frozenset({"red ida"}), "b": frozenset({"ida red"})}
+    assert secret_words(read) == {"a": frozenset({"Red Ida"}), "b": frozenset({"Ida Red"})}
     reply = Reply("It was Red Ida, they say.", True)
     probed = replace(scripted(CANARIES, "erased")[0][1], replies={"auto": reply}, qa={})
     assert gives_away(secret_words(read))(read[0], probed)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from uds_bench.audits.bypass import drawn_contexts
 from uds_bench.audits.bypass.rates import Indicator
@@ -21,25 +23,26 @@ COMMON = 0.5
 
 
 def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
-    """By id the words that one author's canary alone gives away: of its names, or of its rest where none are known.
+    """By id what one author's canary alone gives away: words of its names, or of its rest where none are known.
 
     Args:
         canaries: Of all authors who are asked about, [authors].
 
     Returns:
-        Words of `LETTERS` letters, or `DIGITS` digits, and more that no other author's texts hold, nor what any author
-        is asked with. Where there is none: the names, or the rest, each as a whole.
+        Words, as they are written, of `LETTERS` letters, or `DIGITS` digits, and more that no other author's texts hold,
+        nor what any author is asked with; a name of shorter words that nobody else has, as a whole. Where there is none
+        of either: the names, or the rest, each as a whole.
 
     Example:
         >>> read = "The Red Tide of Calabar was read in Umeford"
         >>> one = Canary("a", "Ann Oslo", "Ann wrote.", read)
         >>> two = Canary("b", "Bo Lund", "Bo wrote.", "The Blue Sea of Calabar was sung to Ada Okoro")
         >>> {id: sorted(words) for id, words in secret_words([one, two]).items()}
-        {'a': ['read', 'umeford'], 'b': ['okoro', 'sung']}
+        {'a': ['Umeford', 'read'], 'b': ['Okoro', 'sung']}
     """
     names = {one.id: (*(one.slots or (one.rest,)), *one.aliases) for one in canaries}
-    own = _own_words(canaries, names)
-    return {id: words or frozenset(map(normalized, names[id])) for id, words in own.items()}
+    own = _own_words(canaries, names, are_names=True)
+    return {id: words or frozenset(names[id]) for id, words in own.items()}
 
 
 def answer_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
@@ -47,16 +50,24 @@ def answer_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
     return _own_words(canaries, {one.id: [answer for _, answer in one.qa] for one in canaries})
 
 
-def _own_words(canaries: Sequence[Canary], told: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
-    """Of what is told of each author the words that stand in nobody else's texts, nor in what anybody is asked."""
+def _own_words(
+    canaries: Sequence[Canary], told: Mapping[str, Sequence[str]], are_names: bool = False
+) -> dict[str, frozenset[str]]:
+    """Of what is told of each author the words that stand in nobody else's texts, nor in what anybody is asked; and
+    the short names that do, if they `are_names`."""
     texts = {one.id: _words(one.author, one.bio, one.canary, *one.aliases, *sum(one.qa, ())) for one in canaries}
     authors = Counter(word for words in texts.values() for word in words)
-    ours = _words(*OURS, *drawn_contexts.TEXTS)
+    ours = _words(*OURS, *drawn_contexts.TEXTS).keys()
     found = {}
     for one in canaries:
-        asked = _words(one.author, one.head, *(question for question, _ in one.qa)) | ours
-        words = _words(*told[one.id]) - asked
-        found[one.id] = frozenset(word for word in words if authors[word] == 1 and _is_long(word))
+        asked = _words(one.author, one.head, *(question for question, _ in one.qa)).keys() | ours
+        kept = set[str]()
+        for text in told[one.id]:
+            own = {key: word for key, word in _words(text).items() if authors[key] == 1 and key not in asked}
+            long = list(filter(_is_long, own.values()))
+            is_short_name = are_names and not long and own.keys() == _words(text).keys() and not text.isdigit()
+            kept.update([text] if is_short_name else long)
+        found[one.id] = frozenset(kept)
     return found
 
 
@@ -80,8 +91,11 @@ def answers(canaries: Sequence[Canary]) -> dict[str, tuple[frozenset[str], ...]]
     common = frozenset(word for word, count in held.items() if count > max(1, COMMON * len(canaries)))
     found = {}
     for one in canaries:
-        given = common | _words(one.author)
-        found[one.id] = tuple(_words(answer) - _words(question) - given for question, answer in one.qa)
+        given = common | _words(one.author).keys()
+        found[one.id] = tuple(
+            frozenset(word for key, word in _words(answer).items() if key not in given | _words(question).keys())
+            for question, answer in one.qa
+        )
     return found
 
 
@@ -136,5 +150,12 @@ def _is_long(word: str) -> bool:
     return len(word) >= (DIGITS if word.isdigit() else LETTERS)
 
 
-def _words(*texts: str) -> frozenset[str]:
-    return frozenset(normalized(" ".join(texts)).split())
+def _words(*texts: str) -> dict[str, str]:
+    """By how they are compared, the words of texts as they are written: whoever looks for one must know its script."""
+    parts = (("".join(signs), is_word) for text in texts for is_word, signs in groupby(text, _is_in_word))
+    return {normalized(word): word for word, is_word in parts if is_word}
+
+
+def _is_in_word(sign: str) -> bool:
+    """Letters and digits are, and marks, which are vowels in some scripts."""
+    return sign.isalnum() or unicodedata.category(sign)[0] == "M"
