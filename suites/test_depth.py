@@ -133,7 +133,7 @@ def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
     def judged(name: str) -> Decision:
         score = uds_audit.score(name, "spared")
         carried = uds_claim.judge(score, "depth.spared")
-        return basis.kept(carried, basis.fit_of(score), basis.said(score), full.value, uds_claim.bound())
+        return basis.kept_of_all(carried, score, full.value, uds_claim.bound())
 
     retain, lost = judged("retain"), basis.never_known(uds_audit.score("retain", "uds"))
     forgotten = uds_claim.judged(lost, "depth.spared")

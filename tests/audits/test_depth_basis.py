@@ -16,7 +16,7 @@ from uds_bench.facts import FactSet, load_facts
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Measured
 from uds_bench.metrics.subject import ReferenceModels, Subject
-from uds_bench.scores import Score
+from uds_bench.scores import FactScore, Score
 from uds_bench.statistics import Interval, Rate
 from uds_bench.verdicts import Cause, Decision, Verdict, decide_identity
 from uds_bench.zoo.specimens import folder
@@ -85,6 +85,32 @@ def test_what_is_kept_is_carried_and_said(
     assert found.text.rpartition(": ")[2] == told
 
 
+def spared_of(drawn: list[list[Any]]) -> Score:
+    """All whom everybody is asked about are told."""
+    rows = tuple(FactScore(f"{at}", f"a{at}", 1.0, None, {"correct": 1.0}) for at in range(20))
+    return replace(scored(GOOD, GOOD), per_fact=rows, notes={"fit": [GOOD], "drawn": drawn})
+
+
+@pytest.mark.parametrize(
+    ("own", "full", "people", "verdict"),
+    [
+        (1.0, 1.0, 40, Verdict.PASS),
+        (0.0, 1.0, 40, Verdict.FAIL),
+        (None, 1.0, 40, Verdict.UNDECIDED),
+        (0.0, 1.0, 2, Verdict.PASS),  # so few that the full model would not be seen to keep them
+        (0.0, 0.0, 40, Verdict.PASS),  # nor does it
+    ],
+)
+def test_people_drawn_for_a_model_are_kept_as_well(
+    own: float | None, full: float, people: int, verdict: Verdict
+) -> None:
+    """Who keeps those alone that everybody is asked about has destroyed the rest."""
+    drawn = [[f"b{at}", at % 2 if own is None else own, full] for at in range(people)]
+    found = basis.kept_of_all(decided(Verdict.PASS), spared_of(drawn), full=1.0, share=LIMIT)
+    assert found.verdict is verdict
+    assert ("of people drawn for it: " in found.text) is (verdict is not Verdict.PASS)
+
+
 def test_where_the_full_model_says_nothing_nothing_is_decided() -> None:
     assert basis.kept(decided(Verdict.PASS), GOOD, SAYS, full=0.0, share=LIMIT).verdict is Verdict.UNDECIDED
 
@@ -126,3 +152,14 @@ def test_a_difference_where_the_map_is_known_stays_a_fault() -> None:
     for gap, still in ((1.0, 0), (math.nan, 9)):
         score = replace(scored(GOOD, GOOD), notes={"open": still, "positions": 90, "people": 2})
         assert basis.unique(decide_identity(gap, 0.0, 1e-5, "difference"), score).verdict is Verdict.FAIL
+
+
+def test_in_16_bits_a_difference_counts_beyond_rounding() -> None:
+    def score(drop: float, **notes: float) -> Any:
+        return SimpleNamespace(per_fact=[SimpleNamespace(id="a", detail={"drops": [drop]})], notes=notes)
+
+    assert basis.largest_gap(score(1.0), score(1.5)) == 0.5
+    assert basis.largest_gap(score(1.0), score(1.5, rounding=0.25)) == 0.25
+    assert basis.largest_gap(score(1.0), score(1.5, rounding=2.0)) == 0.0
+    assert math.isnan(basis.largest_gap(score(1.0), score(1.5, rounding=math.nan)))
+    assert math.isnan(basis.largest_gap(score(math.nan), score(1.5, rounding=0.25)))

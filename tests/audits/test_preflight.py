@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 import torch
 from families import FAMILIES, save_adapter, save_checkpoint, save_unreadable, tiny_tokenizer
+from made_cells import SCORE, MadeEvaluator
 from safetensors.torch import load_file, save_file
 
 from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.spec import Dtype
 from uds_bench.errors import CheckpointError
+from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
+from uds_bench.scoring.store import Store
 
 Spoil = Callable[[Path], object]
 
@@ -161,3 +164,30 @@ def test_a_shipped_parent_is_read_as_well(specs: dict[str, CheckpointSpec]) -> N
 
 def test_models_that_are_still_to_be_trained_are_left_alone() -> None:
     assert preflight({"full": CheckpointSpec("zoo:full")}, ["full"], (), "full") == {}
+
+
+def test_what_another_device_scored_of_rounded_weights_is_no_score_of_them(
+    specs: dict[str, CheckpointSpec], tmp_path: Path
+) -> None:
+    """A GPU scores them in bfloat16, where they may be a model that forgot. References are the user's own."""
+    store, request = Store(tmp_path / "store"), ScoreRequest("npo")
+
+    def runner(npo: CheckpointSpec) -> ScoreRunner:
+        found = ScoreRunner(specs | {"npo": npo}, MadeEvaluator(tmp_path), store, "cpu")
+        found.first = ("full",)
+        return found
+
+    here = runner(specs["npo"])
+    for one in (ScoreRequest("full"), request):
+        cell = here.cell(one, "cuda")
+        store.write(cell, replace(SCORE, provenance={"cell": cell.key}))
+    assert here.stored(ScoreRequest("full")) is not None
+    assert here.stored(request) is None
+    assert runner(replace(specs["npo"], dtype="bfloat16")).stored(request) is not None, "whoever asks for it is told so"
+    for file in Path(specs["npo"].model).glob("*.safetensors"):
+        halved = {name: tensor.bfloat16().float() for name, tensor in load_file(file).items()}
+        save_file(halved, file, metadata={"format": "pt"})
+    whole = runner(specs["npo"])
+    cell = whole.cell(request, "cuda")
+    store.write(cell, replace(SCORE, provenance={"cell": cell.key}))
+    assert whole.stored(request) is not None

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from uds_bench.facts import EncodedFact
 from uds_bench.inference import logprobs
-from uds_bench.inference.batches import entity_batches, gather_positions
+from uds_bench.inference.batches import TOKENS, entity_batches, gather_positions, together
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP, greedy_tokens, token_logprobs
 from uds_bench.inference.patching import entity_logprobs
 from uds_bench.inference.states import Scope, source_states
@@ -158,3 +158,15 @@ def test_positions_are_gathered_row_by_row() -> None:
     hidden = torch.arange(12.0).reshape(2, 3, 2)
     found = gather_positions(hidden, torch.tensor([[2, 0], [1, 1]]))
     assert found.tolist() == [[[4, 5], [0, 1]], [[8, 9], [8, 9]]]
+
+
+@given(st.lists(st.integers(0, 5 * TOKENS), max_size=40), st.integers(1, 9))
+def test_long_texts_go_through_a_model_by_tokens(lengths: list[int], size: int) -> None:
+    groups = together(lengths, size)
+    assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
+    assert [lengths[place] for group in groups for place in group] == sorted(lengths, reverse=True)
+    for group in groups:
+        assert len(group) == 1 or len(group) <= size
+        assert len(group) == 1 or len(group) * lengths[group[0]] <= size * TOKENS
+    if all(length <= TOKENS for length in lengths):
+        assert [len(group) for group in groups[:-1]] == [size] * (len(groups) - 1)

@@ -14,9 +14,10 @@ from layer_subjects import CANDIDATE, checkpoint, subject, wrapped
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import FactSet, embedded
 from uds_bench.metrics import METRICS
+from uds_bench.metrics import subject as subjects
 from uds_bench.metrics.erasure import NO_LAYER, TAU, spared
-from uds_bench.metrics.retain_facts import FEWEST, halves, kept_facts
-from uds_bench.metrics.subject import Subject
+from uds_bench.metrics.retain_facts import FEWEST, drawn_facts, fitted_facts, halves, kept_facts
+from uds_bench.metrics.subject import KEPT, Subject
 from uds_bench.metrics.uds import NOT_FINITE
 
 DROPS = st.lists(st.lists(st.floats(-2, 9), min_size=3, max_size=3), min_size=1, max_size=4)
@@ -74,6 +75,39 @@ def test_whole_people_are_kept_until_there_are_enough(forget: int, retain: int) 
     assert kept == kept_facts(FactSet(facts))
 
 
+def test_others_are_drawn_by_the_model_and_are_never_those_that_all_are_asked() -> None:
+    facts = embedded(forget=1, retain=100, holdout=0)
+    kept = set(kept_facts(facts).clusters)
+    one, again, other = (drawn_facts(facts, key) for key in ("a", "a", "b"))
+    assert one == again != other
+    assert FEWEST <= len(one) < FEWEST + 8
+    assert not kept & {*one.clusters, *other.clusters}
+    assert len(drawn_facts(embedded(forget=1, retain=3, holdout=0), "a")) == 0
+
+
+def test_a_map_is_fitted_on_what_is_kept_first_and_on_as_many_more_as_it_takes() -> None:
+    facts = embedded(forget=1, retain=100, holdout=0)
+    kept = kept_facts(facts)
+    assert fitted_facts(facts, 1) == kept
+    more = fitted_facts(facts, 2 * FEWEST)
+    assert list(more)[: len(kept)] == list(kept)
+    assert 2 * FEWEST <= len(more) < 2 * FEWEST + 8
+    assert halves(more)[: len(kept)] == halves(kept)
+
+
+def test_states_that_are_wide_have_more_text_to_be_mapped_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = subject(checkpoint("llama", CANDIDATE), facts=embedded(forget=1, retain=100, holdout=0))
+    assert one.references.fitted is one.references.target(KEPT)
+    few = METRICS["uds"].compute(one, "aligned")
+    monkeypatch.setattr(subjects, "ROOM", 2000)
+    wide = subject(checkpoint("llama", CANDIDATE), facts=embedded(forget=1, retain=100, holdout=0))
+    many = METRICS["uds"].compute(wide, "aligned")
+    assert many.notes["positions"] > few.notes["positions"]
+    assert many.notes["people"] > few.notes["people"]
+    assert METRICS["spared"].compute(wide, "default").values != []
+    assert len(METRICS["spared"].compute(wide, "default").values) == len(wide.kept)
+
+
 def test_halves_part_people() -> None:
     facts = kept_facts(embedded(forget=1, retain=5, holdout=0))
     sides = {fact.cluster: set() for fact in facts}
@@ -110,6 +144,7 @@ def test_what_is_recorded_of_each_fact_that_is_kept() -> None:
         retain = SimpleNamespace(drops=np.full((3, 2), drop))
         subject = SimpleNamespace(
             kept=[SimpleNamespace(id="a"), SimpleNamespace(id="b")],
+            drawn=lambda: [["c", 1.0, 1.0]],
             reading=lambda how, of="own", retain=retain: {("retain", "forget"): retain, ("own", "retain"): own}[
                 of, how.split
             ],
@@ -119,4 +154,4 @@ def test_what_is_recorded_of_each_fact_that_is_kept() -> None:
     assert (half.id, half.value, half.reason, half.detail) == ("a", 0.5, None, {"drops": [1.0, 0.0], "correct": 1.0})
     assert (torn.id, torn.value, torn.reason, torn.detail["correct"]) == ("b", None, NOT_FINITE, 0.5)
     assert (none.value, none.reason) == (None, NO_LAYER)
-    assert found[0].notes == {"tau": TAU, "fit": [0.75], "said": 0.75}
+    assert found[0].notes == {"tau": TAU, "fit": [0.75], "said": 0.75, "drawn": [["c", 1.0, 1.0]]}

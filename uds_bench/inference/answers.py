@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.device import at_a_time
 from uds_bench.facts.dialogue import EncodedAnswer
-from uds_bench.inference.batches import PaddingSide, halving, is_out_of_memory
+from uds_bench.inference.batches import TOKENS, PaddingSide, halving, is_out_of_memory
 from uds_bench.inference.hooks import reading
 from uds_bench.inference.logprobs import POSITIONS_PER_STEP
 from uds_bench.inference.target import AGREEMENT
@@ -65,7 +65,7 @@ def score_answers(
     Args:
         model: The model that is read.
         answers: Prompts and answers in its own tokens, [answers].
-        batch_size: At most as many tokens are fed at once as so many of the longest answer have.
+        batch_size: At most as many tokens are fed at once as so many of the longest answer have, or of `TOKENS`.
         side: Where shorter rows are padded.
         temperature: What logits are divided by, above 0.
 
@@ -90,7 +90,7 @@ def _score_answers(
     if trees and not _agree(model, answers, (trees[0].rows, trees[-1].rows), side):
         trees = []
     alone = sorted(set(range(len(answers))).difference(*(tree.rows for tree in trees)))
-    most = batch_size * max((len(answer.ids) for answer in answers), default=0)
+    most = batch_size * min(TOKENS, max((len(answer.ids) for answer in answers), default=0))
     found: dict[int, AnswerScores] = {}
     for some in (trees, [answer_tree(answers, [row]) for row in alone]):
         for batch in tree_batches(some, batch_size, most):

@@ -6,7 +6,7 @@ are, its states mean nothing to the full model, which looks like erasure. The be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,8 @@ Align = Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
 
 @dataclass(frozen=True)
 class PairMoments:
-    """Sums over positions of a source's states x and the full model's y, of every layer.
+    """Sums over positions of a source's states x and the full model's y, of every layer, in main memory: of a model of
+    eight billion weights they take four GB in float64, which a GPU that holds two models may not have.
 
     `count`: positions; `x`, `y`: [layers, width]; `xx`, `yy`: [layers], squared lengths; `xy`: [layers, width, width].
     """
@@ -45,18 +46,23 @@ class PairMoments:
     def of(cls, x: torch.Tensor, y: torch.Tensor) -> PairMoments:
         """Of the states at some positions, each [layers, positions, width]."""
         x, y = x.double(), y.double()
-        return cls(x.shape[1], x.sum(1), y.sum(1), x.square().sum((1, 2)), y.square().sum((1, 2)), x.mT @ y)
+        sums = (x.sum(1), y.sum(1), x.square().sum((1, 2)), y.square().sum((1, 2)))
+        xy = torch.stack([(one.mT @ other).cpu() for one, other in zip(x, y, strict=True)])
+        return cls(x.shape[1], *(one.cpu() for one in sums), xy)
 
     def __add__(self, other: PairMoments) -> PairMoments:
         sums = (getattr(self, name) + getattr(other, name) for name in ("count", "x", "y", "xx", "yy", "xy"))
         return PairMoments(*sums)
 
-    def about(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """`xx`, `yy` and `xy` of the states less these means, [layers, width] each."""
-        xx = self.xx - 2 * (x * self.x).sum(-1) + self.count * x.square().sum(-1)
-        yy = self.yy - 2 * (y * self.y).sum(-1) + self.count * y.square().sum(-1)
-        outer = torch.einsum("li,lj->lij", x, self.y) + torch.einsum("li,lj->lij", self.x, y)
-        return xx, yy, self.xy - outer + self.count * torch.einsum("li,lj->lij", x, y)
+    def about(self, x: torch.Tensor, y: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """`xx`, `yy` and `xy` of the states less these means, [layers, width] each, layer by layer."""
+        for a, b, x_sum, y_sum, xx, yy, xy in zip(x, y, self.x, self.y, self.xx, self.yy, self.xy, strict=True):
+            outer = torch.outer(a, y_sum) + torch.outer(x_sum, b)
+            yield (
+                xx - 2 * (a * x_sum).sum() + self.count * a.square().sum(),
+                yy - 2 * (b * y_sum).sum() + self.count * b.square().sum(),
+                xy - outer + self.count * torch.outer(a, b),
+            )
 
 
 @dataclass(frozen=True)
@@ -73,36 +79,40 @@ class Map:
     open: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, found: PairMoments) -> Map:
+    def fit(cls, found: PairMoments, device: torch.device | str = "cpu") -> Map:
         """The orthogonal map with the least squared error, and the factor that gives both sides the same spread.
 
         Source: orthogonal Procrustes problem, Schoenemann 1966. NaN of a layer whose states are not finite.
         """
         x, y = found.x / found.count, found.y / found.count
-        xx, yy, xy = found.about(x, y)
         turns, still, missing = [], [], max(0, x.shape[-1] + 1 - found.count)
-        for one in xy:
-            known = one.nan_to_num()
+        for xx, yy, xy in found.about(x, y):
+            known = xy.nan_to_num().to(device)
             # A map that is open in any case is any that fits: on a GPU the singular values of a wide one take minutes.
             turned, left_open = nearest_orthogonal(_filled(known) if missing else known)
-            turns.append(turned if torch.isfinite(one).all() else torch.full_like(one, torch.nan))
+            turned = turned.cpu() if torch.isfinite(xy).all() else torch.full_like(xy, torch.nan)
+            turns.append(turned * (yy / xx).sqrt())
             still.append(max(left_open, missing))
-        return cls(x, y, torch.stack(turns) * (yy / xx).sqrt()[:, None, None], np.array(still, np.float64))
+        return cls(x, y, torch.stack(turns), np.array(still, np.float64))
 
     def explained(self, found: PairMoments) -> NDArray[np.float64]:
         """Share of the full model's variance that the map explains at some positions, [layers], at most 1."""
-        xx, yy, xy = found.about(self.source, self.target)
-        square = self.turn.square().sum((1, 2)) / self.turn.shape[-1]  # an orthogonal map times its factor
-        error = yy - 2 * (self.turn * xy).sum((1, 2)) + square * xx
-        spread = found.about(found.x / found.count, found.y / found.count)[1]
-        share: NDArray[np.float64] = (1 - error / spread).cpu().numpy()
-        return share
+        spread, shares = found.yy - found.y.square().sum(-1) / found.count, []
+        for turn, whole, (xx, yy, xy) in zip(self.turn, spread, found.about(self.source, self.target), strict=True):
+            square = turn.square().sum() / len(turn)  # an orthogonal map times its factor
+            error = yy - 2 * (turn * xy).sum() + square * xx
+            shares.append(float(1 - error / whole))
+        return np.array(shares)
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
         """States [layers, facts, T, width] in the full model's basis."""
         # One product a layer: over facts as well, each would get a copy of the whole map.
-        moved = (states.double().flatten(1, 2) - self.source[:, None]) @ self.turn + self.target[:, None]
-        return moved.to(states.dtype).view_as(states)
+        moved = torch.empty_like(states)
+        for at, parts in enumerate(zip(self.source, self.target, self.turn, strict=True)):
+            source, target, turn = (part.to(states.device) for part in parts)
+            aligned = (states[at].double().flatten(0, 1) - source) @ turn + target
+            moved[at] = aligned.view_as(states[at])
+        return moved
 
 
 def _filled(matrix: torch.Tensor) -> torch.Tensor:
@@ -190,9 +200,9 @@ def align(
     first, second = sums
     assert first is not None
     assert second is not None
-    halves = Map.fit(second), Map.fit(first)
+    halves = Map.fit(second, x.device), Map.fit(first, x.device)
     fit = np.minimum(halves[0].explained(first), halves[1].explained(second))
-    return Alignment(Map.fit(first + second), halves, tuple(half_of), fit, turned)
+    return Alignment(Map.fit(first + second, x.device), halves, tuple(half_of), fit, turned)
 
 
 @torch.inference_mode()

@@ -16,6 +16,8 @@ from uds_bench.errors import CheckpointError
 from uds_bench.facts import EncodedFact
 
 PaddingSide = Literal["right", "left"]
+TOKENS = 1024
+"""Of a text, beyond which fewer go through a model at a time: what memory holds goes by tokens."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def entity_batches(
 
     Args:
         encoded: The facts in a model's own tokens, [facts].
-        size: Facts in a batch, at most.
+        size: Facts in a batch, at most; fewer of those that are longer than `TOKENS`.
         device: Where the batches are to lie.
         side: Where shorter rows are padded.
 
@@ -80,9 +82,31 @@ def entity_batches(
     """
     if size < 1:
         raise ValueError(f"batch size must be at least 1, not {size}")
-    order = sorted(range(len(encoded)), key=lambda i: (-encoded[i].end, i))
-    groups = [order[i : i + size] for i in range(0, len(order), size)]
+    groups = together([fact.end for fact in encoded], size)
     return [_pad([encoded[i] for i in group], tuple(group), device, side) for group in groups]
+
+
+def together(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Which texts go through a model at a time: those of like length, longest first.
+
+    Args:
+        lengths: Of each text, in tokens.
+        size: Texts at a time, at most, and `TOKENS` times as many tokens, with their padding.
+
+    Returns:
+        Places of the texts, group by group; a text that is longer than all that is alone.
+
+    Example:
+        >>> together([5, 7, 6], 2), together([3000, 5, 1500], 2)
+        ([[1, 2], [0]], [[0], [2], [1]])
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    groups, start = [], 0
+    while start < len(order):
+        most = max(1, min(size, size * TOKENS // max(1, lengths[order[start]])))
+        groups.append(order[start : start + most])
+        start += most
+    return groups
 
 
 def _pad(

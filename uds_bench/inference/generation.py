@@ -15,7 +15,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from uds_bench.checkpoints import Checkpoint
 from uds_bench.device import at_a_time
 from uds_bench.errors import CheckpointError
-from uds_bench.inference.batches import halving
+from uds_bench.inference.batches import halving, together
 from uds_bench.inference.preallocated import preallocated_cache
 
 Processing = Callable[[torch.Tensor, Sequence[int]], LogitsProcessorList]
@@ -84,8 +84,9 @@ def continue_greedily(
 
     def go_on(size: int) -> None:
         while begun:
-            order = sorted(begun, key=lambda i: (-len(prompts[i]) - len(begun[i]), i))
-            groups = [order[start : start + size] for start in range(0, len(order), size)]
+            left = list(begun)
+            lengths = [len(prompts[i]) + len(begun[i]) for i in left]
+            groups = [[left[at] for at in group] for group in together(lengths, size)]
             for rows in groups:
                 length = min(limit - len(begun[i]) for i in rows)
                 texts = [(*prompts[i], *begun[i]) for i in rows]

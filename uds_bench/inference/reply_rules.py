@@ -37,15 +37,23 @@ class ReplyRules:
     @classmethod
     def of(cls, tokenizer: Any, generation: GenerationConfig) -> ReplyRules:
         """Those of a tokenizer and of the settings beside it."""
-        ends = generation.eos_token_id
-        served = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
-        steered = {name: str(value) for name, value in generation.to_diff_dict().items() if name not in PLAIN}
-        return cls(tokenizer, served, steered)
+        return cls(tokenizer, *_told_by(generation))
 
     def named(self, tokens: Iterable[int]) -> str:
         """Tokens as a reader knows them."""
         shown = [f"{self.tokenizer.convert_ids_to_tokens(token)!r} ({token})" for token in sorted(tokens)]
         return some(shown, 3) or "none"
+
+
+def _told_by(generation: GenerationConfig) -> tuple[frozenset[int], dict[str, str]]:
+    """`served` and `steered`."""
+    ends = generation.eos_token_id
+    served = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+    return served, {name: str(value) for name, value in generation.to_diff_dict().items() if name not in PLAIN}
+
+
+_told: dict[tuple[bytes, ...], tuple[frozenset[int], dict[str, str]]] = {}
+"""By the text of both files: the candidates of one model mostly share their settings."""
 
 
 def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:
@@ -58,9 +66,12 @@ def read_reply_rules(spec: CheckpointSpec, tokenizer: Any = None) -> ReplyRules:
     config = read_config(folder)
     tokenizer = read_tokenizer(spec) if tokenizer is None else tokenizer
     try:
-        own = (folder / "generation_config.json").is_file()
-        found = GenerationConfig.from_pretrained(folder) if own else GenerationConfig.from_model_config(config)
-        return ReplyRules.of(tokenizer, found)
+        files = [path for path in (folder / "generation_config.json", folder / "config.json") if path.is_file()]
+        if (written := tuple(path.read_bytes() for path in files)) not in _told:
+            own = len(files) == 2
+            found = GenerationConfig.from_pretrained(folder) if own else GenerationConfig.from_model_config(config)
+            _told[written] = _told_by(found)
+        return ReplyRules(tokenizer, *_told[written])
     except failures() as error:  # the file may hold anything
         raise CheckpointError(
             f"{folder / 'generation_config.json'}: cannot be read ({one_line(error)}): copy its parent's"

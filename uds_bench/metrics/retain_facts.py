@@ -27,17 +27,51 @@ def kept_facts(facts: FactSet) -> FactSet:
     Raises:
         ConfigurationError: They are of fewer than two people, so that a map cannot be tried on another half.
     """
-    retained = facts.split("retain")
-    people = list(retained.clusters)
-    if len(people) < 2:
+    if (people := len(facts.split("retain").clusters)) < 2:
         raise ConfigurationError(
-            f"depth reads what is kept, and the facts to be retained are of {len(people)} people: "
+            f"depth reads what is kept, and the facts to be retained are of {people} people: "
             'add facts with split "retain", of two people or more'
         )
-    random.Random(SEED).shuffle(people)
+    return _of_whole_people(facts, SEED, max(len(facts.split("forget")), FEWEST))
+
+
+def fitted_facts(facts: FactSet, count: int) -> FactSet:
+    """Facts that a map is fitted on: those that are kept, and of further people as many as it takes.
+
+    Args:
+        facts: Of all splits.
+        count: Facts that are wanted, where there are as many.
+
+    Returns:
+        Facts of the retain split, those of `kept_facts` first, each in their own order.
+    """
+    kept = kept_facts(facts)
+    ids = {fact.id for fact in kept}
+    more = _of_whole_people(facts, SEED, count).where(lambda fact: fact.id not in ids)
+    return FactSet([*kept, *more])
+
+
+def drawn_facts(facts: FactSet, key: str) -> FactSet:
+    """Facts to be retained of people who are in no public draw: whoever makes a model cannot know which ones.
+
+    Args:
+        facts: Of all splits.
+        key: Names the model, by its content.
+
+    Returns:
+        Up to `FEWEST` facts of whole people who are not among those of `kept_facts`; none where all are.
+    """
+    known = frozenset(kept_facts(facts).clusters)
+    return _of_whole_people(facts.where(lambda fact: fact.cluster not in known), key, FEWEST)
+
+
+def _of_whole_people(facts: FactSet, key: int | str, enough: int) -> FactSet:
+    """Facts to be retained of people in an order that is drawn by a key, until there are enough."""
+    retained = facts.split("retain")
+    people = list(retained.clusters)
+    random.Random(key).shuffle(people)
     sizes = Counter(fact.cluster for fact in retained)
     before = dict(zip(people, accumulate((sizes[one] for one in people), initial=0), strict=False))
-    enough = max(len(facts.split("forget")), FEWEST)
     return retained.where(lambda fact: before[fact.cluster] < enough)
 
 

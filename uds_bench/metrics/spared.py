@@ -22,9 +22,11 @@ def _compute(subject: Subject, variant: str) -> Measured:
         detail = {"drops": drops.tolist(), "correct": float(right)}
         why = NOT_FINITE if not np.isfinite(drops).all() else NO_LAYER if np.isnan(value) else None
         values.append(FactValue(fact.id, None if why else float(value), why, detail))
-    return Measured(values, {"tau": TAU, "fit": own.fit.tolist(), "said": float(correct.mean())})
+    told = {"tau": TAU, "fit": own.fit.tolist(), "said": float(correct.mean())}
+    return Measured(values, {**told, **({"drawn": drawn} if (drawn := subject.drawn()) else {})})
 
 
+# The note `drawn` has, of others to be kept, the person, and whether this model and the full one say the fact.
 METRIC = Metric(
     "spared",
     "utility",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -31,12 +32,12 @@ from uds_bench.facts import (
 )
 from uds_bench.facts.asking import Asking
 from uds_bench.inference.answers import AnswerScores, score_answers
-from uds_bench.inference.basis_map import Alignment, align, block_states
+from uds_bench.inference.basis_map import HALVES, Alignment, align, block_states
 from uds_bench.inference.generation import generate_greedily, sample, words
 from uds_bench.inference.states import Scope
 from uds_bench.inference.target import STACK, PatchingTarget, Reading
 from uds_bench.metrics.metric import Arrays, FactValue, Reference
-from uds_bench.metrics.retain_facts import halves, kept_facts, reworded_facts
+from uds_bench.metrics.retain_facts import drawn_facts, fitted_facts, halves, kept_facts, reworded_facts
 from uds_bench.storage import content_key, read_sealed, write_sealed
 
 Loader = Callable[[Reference], Checkpoint]
@@ -46,6 +47,8 @@ Part = Split | Literal["reworded", "spans"]
 """Which facts are asked: a split; of the retained ones those that utility is of; of the forgotten those with a span."""
 MOST_BYTES = 512 * 1024**2
 """Of the full model's states on what is kept, beyond which they are read anew for every source."""
+ROOM = 1.2
+"""Times as many positions of text as a state is wide, for each of two maps: a position fixes one direction at most."""
 LONGEST = 200
 """New tokens of a generated answer (UDS guide, appendix I, type 3)."""
 
@@ -93,11 +96,12 @@ class ReferenceModels:
         self._load, self._digests, self._cache, self._recorded = load, digests, cache, recorded
         self._arrays: dict[tuple[Hashable, ...], Arrays] = {}
         self._targets: dict[tuple[Variant, Split], PatchingTarget] = {}
+        self._fitted: PatchingTarget | None = None
         self._states: list[torch.Tensor] | None = None
 
     @cached_property
     def kept(self) -> FactSet:
-        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+        """The facts to be retained that what is spared is read from, and alignment is fitted on with others."""
         return kept_facts(self.all_facts)
 
     @cached_property
@@ -107,7 +111,7 @@ class ReferenceModels:
 
     def batch(self, size: int) -> None:
         """Facts go through models `size` at a time from here on; what was read already stands."""
-        self.batch_size, self._states = size, None
+        self.batch_size, self._states, self._fitted = size, None, None
         self._targets.clear()
 
     def target(self, how: Patching = PLAIN) -> PatchingTarget:
@@ -119,10 +123,27 @@ class ReferenceModels:
             self._targets[place] = PatchingTarget(full, facts, self._cache, self.batch_size, how.variant)
         return self._targets[place]
 
+    @property
+    def fitted(self) -> PatchingTarget:
+        """The full model with the text that alignment is fitted on: what is kept, and more where states are wider."""
+        if self._fitted is None:
+            kept = self.target(KEPT)
+            wanted = HALVES * ROOM * (kept.full.model.config.get_text_config(decoder=True).hidden_size + 1)
+            facts = fitted_facts(self.all_facts, math.ceil(len(self.kept) * wanted / kept.positions))
+            more = len(facts) > len(self.kept)
+            self._fitted = PatchingTarget(kept.full, facts, self._cache, self.batch_size) if more else kept
+        return self._fitted
+
+    def said(self, source: Checkpoint, facts: FactSet) -> list[tuple[str, float, float]]:
+        """Of each fact its person, and whether a source and the full model predict every entity token greedily."""
+        on = PatchingTarget(self._load("full"), facts, None, self.batch_size)
+        own, full = (np.nan_to_num(on.said(one)).tolist() for one in (source, on.full))
+        return list(zip((fact.cluster for fact in facts), own, full, strict=True))
+
     def reading(self, which: Reference, how: Patching = PLAIN) -> Reading:
         """A reference as the source of patching: from memory, from disk, or measured now."""
         target = self.target(how)
-        form = [how.variant] if how.basis == "own" else [how.basis, self.target(KEPT).rendered]
+        form = [how.variant] if how.basis == "own" else [how.basis, self.fitted.rendered]
 
         def content() -> list[Any]:
             parts = [self._digests["full"], self._digests[which], target.rendered, *form, how.scope]
@@ -140,15 +161,15 @@ class ReferenceModels:
         if how.basis == "own":
             return target.read(source, how.scope)
         if how.basis not in known:
-            on = self.target(KEPT)
-            turned = how.basis == "turned"
-            known[how.basis] = align(source, on.batches, self._full_states(on), halves(self.kept), turned)
+            on, turned = self.fitted, how.basis == "turned"
+            half_of = halves(FactSet(one.fact for one in on.encoded))
+            known[how.basis] = align(source, on.batches, self._full_states(on), half_of, turned)
         by = known[how.basis]
         found = target.read(source, align=by.elsewhere if how.split == "forget" else by.held_out)
         return replace(found, fit=by.fit, open=by.whole.open)
 
     def _full_states(self, on: PatchingTarget) -> Iterable[torch.Tensor]:
-        """The full model's states on what is kept, batch by batch: from memory, where all of them are not too large."""
+        """The full model's states on that text, batch by batch: from memory, where all of them are not too large."""
         if self._states is None:
             first = block_states(on.full, on.batches[0])  # the longest
             if first.nbytes * len(on.batches) > MOST_BYTES:
@@ -226,8 +247,13 @@ class Subject:
 
     @property
     def kept(self) -> FactSet:
-        """The facts to be retained that alignment is fitted on and what is spared is read from."""
+        """The facts to be retained that what is spared is read from."""
         return self.references.kept
+
+    def drawn(self) -> list[tuple[str, float, float]]:
+        """Of others, drawn by this checkpoint's content, see `ReferenceModels.said`; none where there are no others."""
+        facts = drawn_facts(self.references.all_facts, self.checkpoint.digest)
+        return self.references.said(self.checkpoint, facts) if facts else []
 
     def split(self, name: Part) -> FactSet:
         """The facts of any split; empty where the facts have none."""

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from uds_bench.facts import EncodedFact, spanned
 from uds_bench.metrics.erasure import NO_LAYER, TAU, Array, erasure
 from uds_bench.metrics.metric import PATCHED, FactValue, Measured, Metric
-from uds_bench.metrics.subject import KEPT, PLAIN, Patching, Subject
+from uds_bench.metrics.subject import PLAIN, Patching, Subject
 
 NOT_FINITE = "a drop is not finite"
 
@@ -84,7 +85,9 @@ def _compute(subject: Subject, variant: str) -> Measured:
     told["patching_reason"] = target.path_reason
     if how.basis != "own":
         told |= {"fit": own.fit.tolist(), "retain_fit": retain.fit.tolist(), "open": int(own.open.max())}
-        told |= {"people": len(subject.kept.clusters), "positions": subject.target(KEPT).positions}
+        on = subject.references.fitted
+        told |= {"rounding": target.rounding} if target.full.model.dtype != torch.float32 else {}
+        told |= {"people": len({one.fact.cluster for one in on.encoded}), "positions": on.positions}
     return Measured(values, {**told, "rendered": target.rendered})
 
 

@@ -14,6 +14,7 @@ import transformers
 
 from uds_bench.attacks import NONE, Attack
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest, load
+from uds_bench.checkpoints.rounding import require_as_stored
 from uds_bench.code_digest import code_digest
 from uds_bench.errors import (
     NO_ROOM,
@@ -98,6 +99,7 @@ class ScoreRunner:
         self._codes: dict[tuple[str, ...], str] = {}
         self._digests: dict[tuple[str, str], str] = {}
         self._scores: dict[ScoreKey, Score] = {}
+        self._others: dict[tuple[str, str], bool] = {}
 
     def score(self, request: ScoreRequest, plan: Iterable[ScoreRequest] = ()) -> Score:
         """The score wanted. If it is not stored, everything in `plan` that is missing is computed with it."""
@@ -121,7 +123,8 @@ class ScoreRunner:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Whose scores are read: what a machine with a GPU has scored also where there is none, its own first."""
+        """Whose scores are read: what a machine with a GPU has scored also where there is none, its own first. A model
+        that it rounded to score it is another one."""
         return self.device, *(device for device in DEVICES if device != self.device)
 
     def stored(self, request: ScoreRequest) -> Score | None:
@@ -134,9 +137,22 @@ class ScoreRunner:
                 raise
             if cell not in self._scores and (stored := self.store.read(cell)) is not None:
                 self._scores[cell] = stored
-            if cell in self._scores:
+            if cell in self._scores and not self._is_another(request.checkpoint, device):
                 return self._scores[cell].named(request.checkpoint)
         return None
+
+    def _is_another(self, name: str, device: str) -> bool:
+        """Whether another device computes with a model that is not in the files, as it rounds their weights. References
+        are rounded alike for all who are held against them."""
+        if device == self.device or name in self.first or self.spec(name).dtype is not None:
+            return False
+        if (name, device) not in self._others:
+            try:
+                require_as_stored(name, self.spec(name), device)
+                self._others[name, device] = False
+            except CheckpointError:
+                self._others[name, device] = True
+        return self._others[name, device]
 
     def cell(self, request: ScoreRequest, device: str | None = None) -> ScoreKey:
         """The address of a score as this machine's device, or another, computes it."""

@@ -29,7 +29,7 @@ def secret_words(canaries: Sequence[Canary]) -> dict[str, frozenset[str]]:
         canaries: Of all authors who are asked about, [authors].
 
     Returns:
-        Words, as they are written, of `LETTERS` letters, or `DIGITS` digits, and more that no other author's texts hold,
+        Words as they are written, of `LETTERS` letters, or `DIGITS` digits, and more that no other author's texts hold,
         nor what any author is asked with; a name of shorter words that nobody else has, as a whole. Where there is none
         of either: the names, or the rest, each as a whole.
 

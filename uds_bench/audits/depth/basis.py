@@ -15,6 +15,9 @@ from uds_bench.scores import Score
 from uds_bench.statistics import Rate, cluster_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
+ORDER = {verdict: at for at, verdict in enumerate((Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS))}
+"""The worst first."""
+
 
 def fit_of(score: Score, of: Literal["fit", "retain_fit"] = "fit") -> float:
     """How well a candidate's states fit into the full model's basis: the least over layers.
@@ -120,6 +123,49 @@ def said(score: Score) -> Rate:
     return Rate(mean(values), cluster_interval(values, [cluster for _, cluster in known], limits=(0.0, 1.0)))
 
 
+def said_of_drawn(score: Score) -> tuple[Rate, Rate] | None:
+    """The same of others that are to be kept, who are drawn by the model's content, and how often the full model does.
+
+    Args:
+        score: Of what is spared, with those who were `drawn`.
+
+    Returns:
+        Both rates, each 0 to 1, higher is more kept; None where nobody is left to be drawn.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> rates = said_of_drawn(SimpleNamespace(notes={"drawn": [["a", 1.0, 1.0], ["b", 0.0, 1.0]]}))
+        >>> [rate.value for rate in rates]
+        [0.5, 1.0]
+    """
+    if not (drawn := score.notes.get("drawn")):
+        return None
+    people, *both = zip(*drawn, strict=True)
+    own, full = (Rate(mean(one), cluster_interval(one, people, limits=(0.0, 1.0))) for one in both)
+    return own, full
+
+
+def kept_of_all(carried: Decision, score: Score, full: float, share: float) -> Decision:
+    """The worse of what `kept` says of the facts that all are asked, and of those that were drawn for this model.
+
+    The latter do not count where they are too few for the full model to be seen to keep them.
+
+    Args:
+        carried: The decision on what is spared, 0 to 1.
+        score: It.
+        full: How often the full model says the former, 0 to 1.
+        share: Of that, what counts as said.
+
+    Returns:
+        The verdict with what is spared as its number.
+    """
+    found = kept(carried, fit_of(score), said(score), full, share)
+    if (drawn := said_of_drawn(score)) is None or not drawn[1].interval.low > share * drawn[1].value:
+        return found
+    other = kept(carried, fit_of(score), drawn[0], drawn[1].value, share)
+    return min(found, replace(other, text=f"of people drawn for it: {other.text}"), key=lambda one: ORDER[one.verdict])
+
+
 def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) -> Decision:
     """Whether what was to be kept is carried by the activations, and said.
 
@@ -191,11 +237,13 @@ def never_known(uds: Score) -> Rate:
 
 
 def largest_gap(one: Score, other: Score) -> float:
-    """Largest difference between two scores' drops by patching, over facts and layers.
+    """Largest difference between two scores' drops by patching, over facts and layers, beyond what rounding explains.
+
+    In 16 bits a state that comes out by one rounding otherwise changes what follows by as much as another way to patch.
 
     Args:
         one: A score of UDS with its drops, nats.
-        other: Another of the same facts.
+        other: Another of the same facts; in 16 bits with the `rounding` of its full model, nats.
 
     Returns:
         Nats, 0 and above; NaN if a fact or a drop is missing or not finite.
@@ -203,13 +251,15 @@ def largest_gap(one: Score, other: Score) -> float:
     Example:
         >>> from types import SimpleNamespace
         >>> def score(*drops):
-        ...     return SimpleNamespace(per_fact=[SimpleNamespace(id="a", detail={"drops": list(drops)})])
+        ...     return SimpleNamespace(per_fact=[SimpleNamespace(id="a", detail={"drops": list(drops)})], notes={})
         >>> largest_gap(score(0.5, 1.0), score(0.5, 1.25))
         0.25
     """
+    rounding = float(other.notes.get("rounding", 0.0))
     found: Sequence[list[float]] = [
         [abs(a - b) for a, b in zip(first.detail.get("drops", ()), second.detail.get("drops", ()), strict=True)]
         for first, second in zip(one.per_fact, other.per_fact, strict=True)
     ]
     gaps = [gap for row in found for gap in row]
-    return max(gaps) if gaps and all(found) and all(map(math.isfinite, gaps)) else math.nan
+    whole = gaps and all(found) and all(map(math.isfinite, [*gaps, rounding]))
+    return max(0.0, max(gaps) - rounding) if whole else math.nan
