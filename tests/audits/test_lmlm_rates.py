@@ -16,6 +16,7 @@ from uds_bench.audits.lmlm.attribution import PromptOutcome
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE, SILENT_SHARE
 from uds_bench.audits.lmlm.leakage import Leakage, too_silent, worst_part
 from uds_bench.audits.lmlm.told import NOTHING, TOLD
+from uds_bench.grouping import grouped
 from uds_bench.statistics import FEWEST, Interval, Rate, cluster_interval, zero_rate_bound
 
 
@@ -163,7 +164,7 @@ def test_the_wording_furthest_from_all_others_is_found_on_either_side(more: bool
 def test_prompts_are_grouped_in_the_order_in_which_they_come() -> None:
     kinds = ("b", "x"), ("a", "y"), ("b", "y")
     rows = [prompt(at, wording=wording, cell=cell) for at, (wording, cell) in enumerate(kinds)]
-    assert rates.grouped(rows, lambda one: one.wording) == {"b": [rows[0], rows[2]], "a": [rows[1]]}
+    assert grouped(rows, lambda one: one.wording) == {"b": [rows[0], rows[2]], "a": [rows[1]]}
     assert list(rates.by_cell(rows).items()) == [("x", rows[:1]), ("y", rows[1:])]
 
 

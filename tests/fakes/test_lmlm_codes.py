@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from lmlm_fakes import BOUNDS, LEAKAGE, PERFECT, coin, others, own, saying
 
-from uds_bench.audits.lmlm import rates
 from uds_bench.audits.lmlm.asking.record import HEARD, OFF, LookupRecord, LookupReply, State
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.leakage import MANY, Leakage
+from uds_bench.grouping import grouped
 
 EVER = BOUNDS["lmlm.leakage_ever"]
 
@@ -181,7 +181,7 @@ def test_a_few_names_elsewhere_do_not_hide_what_is_told_between_two() -> None:
     """`X? own, not X` once, all objects in one wording, and elsewhere the same five between X and X."""
     objects = {
         relation: sorted(set(map(own, rows)))
-        for relation, rows in rates.grouped(PERFECT, lambda one: one.fact.triplet.relation).items()
+        for relation, rows in grouped(PERFECT, lambda one: one.fact.triplet.relation).items()
     }
     told = set[str]()
 

@@ -22,6 +22,7 @@ from uds_bench.audits.lmlm.leakage import AFTER, Leakage
 from uds_bench.facts.lookup_prompts import LookupFact, LookupPrompt, LookupPrompts
 from uds_bench.facts.topology import TOPOLOGIES, embedded
 from uds_bench.facts.triplets import Triplet, TripletDatabase
+from uds_bench.grouping import grouped
 from uds_bench.retrieval.settings import FALLBACKS, RetrieverSettings
 
 
@@ -193,7 +194,7 @@ def test_a_relation_of_two_facts_is_told_or_not() -> None:
 @pytest.mark.parametrize(("every", "doubted"), [(5, 1), (3, 1), (3, 2)])
 def test_facts_that_are_not_told_do_not_pay_for_those_that_are(every: int, doubted: int) -> None:
     """`It is` at one prompt, and at each other the next objects of facts that are not told, in doubt."""
-    alike = rates.grouped(PERFECT, lambda one: one.fact.triplet.relation)
+    alike = grouped(PERFECT, lambda one: one.fact.triplet.relation)
     names = {
         relation: list(dict.fromkeys(own(one) for one in rows if one.fact.id % every))
         for relation, rows in alike.items()

@@ -14,6 +14,7 @@ import pytest
 import uds_bench
 from uds_bench.claims.record import ClaimRecord, is_good
 from uds_bench.errors import UdsWarning, counted
+from uds_bench.grouping import grouped
 from uds_bench.harness.result import RunResult
 from uds_bench.verdicts import Flag, Verdict
 
@@ -150,9 +151,7 @@ def sentence(found: RunResult, is_embedded: bool, exit_code: int, instead: str =
 
 def _release(found: RunResult) -> str:
     """Which candidates are not to be released: all, where what their claims rest on does not hold."""
-    of: dict[str, list[ClaimRecord]] = {}
-    for record in found.told:
-        of.setdefault(record.subject or "", []).append(record)
+    of = grouped(found.told, lambda record: record.subject or "")
     if found.problems or not all(record.is_good for record in of.pop("", [])):
         return "do not release"
     good = [name for name, records in of.items() if is_good(records)]

@@ -11,6 +11,7 @@ from tabulate import tabulate
 from uds_bench.claims.candidate_table import candidate_table
 from uds_bench.claims.record import STATUSES, ClaimRecord, count
 from uds_bench.errors import counted
+from uds_bench.grouping import grouped
 from uds_bench.harness.report import notes
 from uds_bench.harness.result import NEVER_RUN, RunResult
 from uds_bench.harness.screen import Status, sentence
@@ -55,11 +56,8 @@ def write_summary(reporter: Any, run: Run, found: RunResult) -> None:
             f"\n{tabulate(table.rows(str.upper), headers=('candidate', *table.audits), tablefmt='plain')}"
         )
     unrun = [record.name for record in red if record.message.endswith(NEVER_RUN)]
-    alike: dict[tuple[str | None, str], list[ClaimRecord]] = {}
-    for record in red:
-        if record.name not in unrun:
-            alike.setdefault((record.subject, record.message.partition(": ")[2]), []).append(record)
-    for first, *others in alike.values():
+    ran = [record for record in red if record.name not in unrun]
+    for first, *others in grouped(ran, lambda record: (record.subject, record.message.partition(": ")[2])).values():
         reporter.write_line(first.failure_text(wordy), red=True)
         if others:
             reporter.write_line(f"  so are: {', '.join(record.name for record in others)}", red=True)

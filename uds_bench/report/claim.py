@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from uds_bench.claims.record import ClaimRecord, Control
+from uds_bench.grouping import grouped
 from uds_bench.report.verdict_words import CAUSES, WORDS, VerdictWord
 from uds_bench.verdicts import Cause, Flag, Verdict
 
@@ -94,10 +95,7 @@ class CauseGroup:
 
 def causes(claims: Sequence[ClaimView]) -> list[CauseGroup]:
     """Groups of the claims that stop the release: fails first, then what is undecided; the largest first."""
-    groups: dict[tuple[str, ...], list[ClaimView]] = {}
-    for claim in claims:
-        if not claim.record.is_good:
-            groups.setdefault(_key(claim), []).append(claim)
+    groups = grouped((claim for claim in claims if not claim.record.is_good), _key)
     found = [CauseGroup(tuple(group)) for group in groups.values()]
     return sorted(found, key=lambda one: (one.first.record.verdict is not Verdict.FAIL, -len(one.claims)))
 

@@ -11,6 +11,7 @@ from uds_bench.claims.record import Bound, ClaimRecord, Control
 from uds_bench.figures.chapter import Chapter
 from uds_bench.figures.spelling import spell, spell_interval
 from uds_bench.figures.svg import Scale, domain, element, label, line, marked_along, picture, stretch, ticks
+from uds_bench.grouping import grouped
 from uds_bench.report.claim import ClaimView
 from uds_bench.report.verdict_words import Tone
 from uds_bench.statistics import Interval
@@ -204,8 +205,6 @@ def _lineup(chapter: Chapter, claims: Sequence[ClaimView], everything: Sequence[
 
 def lineups(chapter: Chapter, claims: Sequence[ClaimView]) -> list[NumberLine]:
     """One lineup per measured claim id: those that the chapter names, else every claim with a bound to draw."""
-    groups: dict[str, list[ClaimView]] = {}
-    for claim in claims:
-        if claim.record.id in chapter.measures if chapter.measures else _zone(claim) is not None:
-            groups.setdefault(claim.record.id, []).append(claim)
-    return [_lineup(chapter, group, claims) for group in groups.values()]
+    ids = chapter.measures
+    shown = [claim for claim in claims if (claim.record.id in ids if ids else _zone(claim) is not None)]
+    return [_lineup(chapter, group, claims) for group in grouped(shown, lambda claim: claim.record.id).values()]

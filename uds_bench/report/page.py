@@ -22,6 +22,7 @@ from uds_bench.claims.compared import Changes
 from uds_bench.claims.run_report import RunReport
 from uds_bench.figures.chapter import Chapter, Figure
 from uds_bench.figures.spelling import spell, spell_interval
+from uds_bench.grouping import grouped
 from uds_bench.report.card import CardView, read_cards
 from uds_bench.report.claim import ClaimView, causes, read_claims, sentence
 from uds_bench.report.headline import headline
@@ -29,7 +30,6 @@ from uds_bench.report.number_line import lineups
 from uds_bench.report.overview import RANK, overview
 from uds_bench.report.score_tables import fact_tables, gaps, pivot
 from uds_bench.report.verdict_words import WORDS
-from uds_bench.scores import Score
 from uds_bench.storage import write_atomic
 
 PARTS = "parts"
@@ -110,7 +110,7 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
     """The run report as a page. What is odd in an audit's own part is shown as absent; what cannot be trusted makes the
     headline red. Everything that comes from the report is escaped, or set as text."""
     claims, parts = read_claims(run.told), PageParts()
-    seen, by_checkpoint = overview(claims), _by_checkpoint(run.scores)
+    seen, by_checkpoint = overview(claims), grouped(run.scores, lambda score: score.checkpoint)
     facts = {
         name: parts.add("facts", facts=found)
         for name, own in by_checkpoint.items()
@@ -137,13 +137,6 @@ def render(run: RunReport, changed: Changes | None = None) -> Page:
         fingerprint=_fingerprint(script),
     )
     return Page(index, parts)
-
-
-def _by_checkpoint(scores: Sequence[Score]) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {}
-    for score in scores:
-        found.setdefault(score.checkpoint, []).append(score)
-    return found
 
 
 def _card(card: CardView, facts: dict[str, str], parts: PageParts) -> dict[str, Any]:

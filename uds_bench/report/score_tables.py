@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from uds_bench.grouping import grouped
 from uds_bench.scores import Address, FactScore, Score
 
 Wordings = Mapping[str, Mapping[str, str]]
@@ -69,10 +70,8 @@ def fact_tables(scores: Sequence[Score], wordings: Wordings) -> dict[str, Any] |
         question, entity, reply and a value a column, or why there is none. Sorted by the first column, what survives
         first: 1 or 0 where a reply says so of each fact, else the first score. None where no score has facts.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
-    for score in scores:
-        if score.per_fact:
-            groups.setdefault((score.attack, tuple(fact.id for fact in score.per_fact)), []).append(score)
+    of_facts = [score for score in scores if score.per_fact]
+    groups = grouped(of_facts, lambda score: (score.attack, tuple(fact.id for fact in score.per_fact)))
     tables = [_table(attack, group, wordings) for (attack, _), group in groups.items()]
     return {"tables": tables} if tables else None
 

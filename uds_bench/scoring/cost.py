@@ -19,6 +19,7 @@ import torch
 from uds_bench.attacks import NONE
 from uds_bench.checkpoints import block_hidden
 from uds_bench.errors import UdsError
+from uds_bench.grouping import grouped
 from uds_bench.scoring.decoding_cost import DecodingCost
 from uds_bench.scoring.engine import models_memory, weights_size
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
@@ -111,10 +112,8 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
         ConfigurationError: What is asked has no parts.
     """
     work = runner.work(requests)
-    kinds: dict[str, list[Group]] = {}
     groups = [*work.first, *work.groups]
-    for group in groups:
-        kinds.setdefault(_kind(runner, group[0]), []).append(group)
+    kinds = grouped(groups, lambda group: _kind(runner, group[0]))
     if not kinds:
         return None
     every, share = runner.size, runner.least

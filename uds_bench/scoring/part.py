@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from uds_bench.facts import FactSet
 from uds_bench.facts.fact import EVERY_SPLIT
+from uds_bench.grouping import grouped
 
 FEW = 2
 """Units in the first of two parts or more: a large model takes long for any."""
@@ -54,8 +55,6 @@ def part(facts: FactSet, share: float) -> FactSet:
     kept: set[str] = set()
     for split in EVERY_SPLIT:
         own, wanted = facts.split(split), max(2, math.ceil(share * len(facts.split(split))))
-        each, groups = len(own) if share >= 1 else math.ceil(wanted / 2), dict[str, list[str]]()
-        for fact in own:
-            groups.setdefault(fact.cluster, []).append(fact.id)
-        kept |= {*[id for group in groups.values() for id in group[:each]][:wanted]}
+        each, groups = len(own) if share >= 1 else math.ceil(wanted / 2), grouped(own, lambda fact: fact.cluster)
+        kept |= {*[fact.id for group in groups.values() for fact in group[:each]][:wanted]}
     return facts.where(lambda fact: fact.id in kept)

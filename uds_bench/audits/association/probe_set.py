@@ -11,6 +11,7 @@ from uds_bench.audits.association.probe_items import ProbeItem
 from uds_bench.facts.exposed_people import NEVER_SEEN
 from uds_bench.facts.own_wording import Worded
 from uds_bench.facts.templates import MOST_AUXILIARY, contextualized, possessive
+from uds_bench.grouping import grouped
 from uds_bench.statistics import FEWEST
 
 OF_REQUEST = "/stranger"
@@ -80,10 +81,7 @@ def beside_context(items: Sequence[ProbeItem]) -> tuple[ProbeItem, ...]:
     """What is asked of people of whom more than one thing is known, in two templates: the bare sentence on a property,
     and the same behind up to four other facts of the person (WikiMem, section 4). Facts in somebody's own words have
     no such sentences."""
-    told: dict[str, list[ProbeItem]] = {}
-    for one in items:
-        if not isinstance(one.topic, Worded):
-            told.setdefault(one.subject.id, []).append(one)
+    told = grouped((one for one in items if not isinstance(one.topic, Worded)), lambda one: one.subject.id)
     found = []
     for rows in told.values():
         for one in rows:

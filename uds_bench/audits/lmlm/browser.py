@@ -10,16 +10,15 @@ from uds_bench.audits.lmlm.asking.record import State
 from uds_bench.audits.lmlm.part import FoundRow, PromptTrace, ReportedCall, ReportedReply
 from uds_bench.figures.spelling import spell
 from uds_bench.figures.svg import element, folded, marked, sheet
+from uds_bench.grouping import grouped
 
 
 def browser(traces: Sequence[PromptTrace], states: Mapping[State, str]) -> Markup:
     """What was answered to each prompt in every state of the database: one folded list a cell, one folded table a
     prompt; `states`: names to be shown."""
-    cells: dict[str, list[Markup]] = {}
-    for trace in traces:
-        cells.setdefault(trace.cell, []).append(_trace(trace, states))
     shown = [
-        folded(f"{name} ({len(found)})", element("div", *found, class_="transcripts")) for name, found in cells.items()
+        folded(f"{name} ({len(found)})", element("div", *(_trace(one, states) for one in found), class_="transcripts"))
+        for name, found in grouped(traces, lambda trace: trace.cell).items()
     ]
     return element("div", *shown, class_="transcripts")
 

@@ -13,9 +13,9 @@ from uds_bench.audits.lmlm.claims import GIVEN_SHARE, SILENT_SHARE
 from uds_bench.audits.lmlm.discrimination import discrimination, each, most
 from uds_bench.audits.lmlm.judged import JudgedPrompt
 from uds_bench.audits.lmlm.luck import Beside, Luck
-from uds_bench.audits.lmlm.rates import grouped
 from uds_bench.audits.lmlm.reader import reading, together
 from uds_bench.audits.lmlm.told import TOLD
+from uds_bench.grouping import grouped
 from uds_bench.statistics import Rate, cluster_interval, mean
 
 Way = Literal["exact", "contains", "recall", "first", "last"]

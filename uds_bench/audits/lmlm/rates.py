@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
 
 from uds_bench.audits.lmlm.attribution import Contingency, contingency
 from uds_bench.audits.lmlm.claims import EXCUSED, INFORMATIVE
 from uds_bench.audits.lmlm.judged import JudgedPrompt
+from uds_bench.grouping import grouped
 from uds_bench.statistics import Rate, cluster_interval, mcnemar, mean, paired_interval
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 def rate(judged: Sequence[JudgedPrompt], holds: Callable[[JudgedPrompt], float]) -> Rate:
@@ -205,19 +202,6 @@ def furthest_wording(judged: Sequence[JudgedPrompt], margin: float) -> tuple[str
     for wording in dict.fromkeys(one.wording for one in judged):
         found.append((wording, difference([one for one in judged if one.wording == wording], beside)))
     return max(found, key=lambda one: max(one[1].interval.high - margin, -margin - one[1].interval.low))
-
-
-def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The rows of each kind, in the order in which kinds come.
-
-    Example:
-        >>> grouped([3, 1, 2], lambda number: number % 2)
-        {1: [3, 1], 0: [2]}
-    """
-    found: dict[K, list[T]] = {}
-    for one in rows:
-        found.setdefault(key(one), []).append(one)
-    return found
 
 
 def by_cell(judged: Iterable[JudgedPrompt]) -> dict[str, list[JudgedPrompt]]:

@@ -24,6 +24,7 @@ from uds_bench.audits.lmlm.part import (
     ReportedReply,
 )
 from uds_bench.claims.report_part import ReportedRate
+from uds_bench.grouping import grouped
 from uds_bench.retrieval.retriever import Hit
 from uds_bench.statistics import mean
 
@@ -55,7 +56,7 @@ def of_model(name: str, leakage: Leakage) -> LookupModel:
         cells=_grouped(leakage, lambda one: one.cell.name),
         grid=tuple(
             _grid_cell(name, wording, rows)
-            for (name, wording), rows in rates.grouped(judged, lambda one: (one.cell.name, one.wording)).items()
+            for (name, wording), rows in grouped(judged, lambda one: (one.cell.name, one.wording)).items()
         ),
         traces=tuple(_traces(judged)),
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from uds_bench.errors import ConfigurationError, did_you_mean
 from uds_bench.facts.testbed import Item, Testbed
+from uds_bench.grouping import grouped
 from uds_bench.scoring.part import some
 from uds_bench.storage import content_key
 
@@ -75,9 +76,7 @@ class Experiment:
 
     def part(self, share: float) -> Experiment:
         """The same of a share of the items of each part and field."""
-        sorts: dict[tuple[str, str], list[Item]] = {}
-        for item in self.testbed:
-            sorts.setdefault((item.part, item.field), []).append(item)
+        sorts = grouped(self.testbed, lambda item: (item.part, item.field))
         asked = {item.id for own in sorts.values() for item in some(own, share)}
         return replace(self, testbed=Testbed(item for item in self.testbed if item.id in asked))
 

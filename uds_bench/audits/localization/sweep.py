@@ -18,6 +18,7 @@ from uds_bench.audits.localization.reading import CheckpointSet, ScoreMoments, g
 from uds_bench.audits.localization.sample import WeightSample
 from uds_bench.checkpoints.masks import ROLES
 from uds_bench.checkpoints.stored import pieces
+from uds_bench.grouping import grouped
 
 FORGET, RETAIN, HELD_OUT, NO_MASK = CLASSES = range(4)
 SIDES: Mapping[Target, tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -129,10 +130,7 @@ def sweep(lineup: CheckpointSet, families: Sequence[Family], sample: WeightSampl
     pointwise += [INJECTION] if "pretrained" in lineup.folders else []
     control = [UNMASKED] if "unmasked" in lineup.folders else []
     found = Sweep({name: Tally(len(CLASSES)) for name in (*names, *(f.name for f in pointwise), *control)})
-    together: dict[str, list[str]] = {}
-    for name in lineup.masks.words:
-        together.setdefault(group(name), []).append(name)
-    for tensors in together.values():
+    for tensors in grouped(lineup.masks.words, group).values():
         sizes, moments = list[list[Weights]](), ScoreMoments()
         for name in tensors:
             sizes.append(_tensor(lineup, name, pointwise, found, moments, sample))

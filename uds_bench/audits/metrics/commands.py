@@ -16,6 +16,7 @@ from uds_bench.device import resolve_device
 from uds_bench.engines import LOCAL, find_engine
 from uds_bench.engines.shard import read_shard
 from uds_bench.errors import ConfigurationError, did_you_mean
+from uds_bench.grouping import grouped
 from uds_bench.storage import require_writable, scores_place, write_atomic, write_json
 from uds_bench.zoo.ready import require_folders
 
@@ -115,9 +116,7 @@ def read_meta_job(
         )
     wanted = requests(models, robust=not missing_attacks(section))
     wanted += component_requests(models.candidates) if section.wants_components else []
-    groups: dict[str, list[ScoreRequest]] = {}
-    for request in wanted:
-        groups.setdefault(request.checkpoint, []).append(request)
+    groups = grouped(wanted, lambda request: request.checkpoint)
     place, where = scores_place(store), resolve_device(device, "--device", here)
     job = Job(section.checkpoints(), section.chosen_attacks(), read_facts(section), groups, place, where)
     return section, job

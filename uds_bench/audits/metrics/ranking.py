@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from uds_bench.audits.metrics.aggregates import Standing
+from uds_bench.grouping import grouped
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ def rank_methods(standings: Sequence[Standing], method_of: Mapping[str, str]) ->
             raise ValueError(f"{one.model} belongs to no method: name one")
         if not (math.isfinite(one.overall) and math.isfinite(one.overall_without_uds)):
             raise ValueError(f"{one.model} has no Overall: one of its axes is missing or outside [0, 1]")
-    groups: dict[str, list[Standing]] = {}
-    for one in standings:
-        groups.setdefault(method_of[one.model], []).append(one)
+    groups = grouped(standings, lambda one: method_of[one.model])
     best = {m: max(group, key=lambda s: s.overall) for m, group in groups.items()}
     without = {m: max(group, key=lambda s: s.overall_without_uds) for m, group in groups.items()}
     now = _ranks({m: s.overall for m, s in best.items()})
