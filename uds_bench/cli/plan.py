@@ -4,7 +4,7 @@ loaded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ import typer
 
 from uds_bench.audits import registry
 from uds_bench.cli.collected import marks_of
-from uds_bench.cli.session import CommandScope, CommandSession, is_unbuilt, read_scope
+from uds_bench.cli.session import CommandSession, is_unbuilt, read_scope
 from uds_bench.console.app import ABSENT, CONFIGURATION
 from uds_bench.console.lines import say, show_json, show_table
 from uds_bench.console.options import (
@@ -29,6 +29,7 @@ from uds_bench.console.options import (
     tell_left_out,
 )
 from uds_bench.errors import ConfigurationError, UdsError
+from uds_bench.grouping import grouped
 from uds_bench.storage import CELLS
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ CostOption = Annotated[
 GateOption = Annotated[bool, typer.Option("--gate", help="What the claims of `pytest suites/` read, and nothing else.")]
 STORED, MISSING, UNBUILT, UNUSABLE = "stored", "missing", "not built", "unusable"
 Cell = dict[str, str | None]
+Row = tuple[Cell, "tuple[ScoreRunner, ScoreRequest] | None"]
+"""A score's address and status; what scores it, and what is asked of that, None where its audit cannot be opened."""
 STATUSES = (STORED, MISSING, UNBUILT, UNUSABLE)
 
 
@@ -75,19 +78,20 @@ def plan(
     looser = looser_thresholds(asked.thresholds, registry.claims(), asked.document)
     marks = marks_of(manifest, scope.store, scope.device) if gate else []
     session = CommandSession(scope.manifest, scope.store, scope.device, marks=marks)
-    cells: list[Cell] = []
+    rows: dict[str, list[Row]] = {}
     if scope.job is not None:
         tell_left_out(scope.job.left_out)
-        cells += survey(session, scope.job, scope.by_metric)
+        rows[scope.by_metric] = list(survey(session, scope.job, scope.by_metric))
     notes = []
     for audit in scope.audits:
-        cells += (surveyed := list(survey_audit(session, audit)))
-        if all(cell["status"] != UNUSABLE for cell in surveyed):
+        rows[audit] = list(survey_audit(session, audit))
+        if all(cell["status"] != UNUSABLE for cell, _ in rows[audit]):
             notes += registry.audits()[audit].notes(session)
+    cells = [cell for surveyed in rows.values() for cell, _ in surveyed]
     notes += [f"thresholds: {name} is looser than the default, and needs a waiver in --uds-waivers" for name in looser]
     tally = Counter(cell["status"] for cell in cells)
     counts = {status: tally[status] for status in STATUSES}
-    takes = _cost(session, scope) if cost else {}
+    takes = _cost(rows) if cost else {}
     if as_json:
         found: dict[str, Any] = {"counts": counts, "cells": cells, "notes": notes}
         if cost:
@@ -114,7 +118,7 @@ def plan(
     raise typer.Exit(CONFIGURATION if counts[UNUSABLE] else 0)
 
 
-def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[tuple[PlannedCost, Needs]]]:
+def _cost(rows: Mapping[str, Sequence[Row]]) -> dict[str, list[tuple[PlannedCost, Needs]]]:
     """By audit what the missing scores of built checkpoints take, for each kind of scores that has parts, and what a
     task of an engine would ask for."""
     from uds_bench.progress import hush
@@ -123,10 +127,14 @@ def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[tuple[
 
     hush()
     found: dict[str, list[tuple[PlannedCost, Needs]]] = {}
-    for audit, planned in _planned(session, scope).items():
-        for runner, requests in planned:
+    for audit, surveyed in rows.items():
+        missing = grouped(
+            (asked for cell, asked in surveyed if asked and cell["status"] == MISSING), lambda one: one[0]
+        )
+        for runner, pairs in missing.items():
+            requests = [request for _, request in pairs]
             try:
-                takes = planned_cost(runner, requests, SECONDS / len(planned))
+                takes = planned_cost(runner, requests, SECONDS / len(missing))
                 work = runner.work(requests)
                 task = needs(work.largest, work.trains, runner.device)
             except UdsError as error:
@@ -135,49 +143,6 @@ def _cost(session: CommandSession, scope: CommandScope) -> dict[str, list[tuple[
             if takes is not None:
                 found.setdefault(audit, []).append((takes, task))
     return found
-
-
-def _planned(
-    session: CommandSession, scope: CommandScope
-) -> dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]]:
-    """By audit what scores, and what of it is asked, can be computed, and is missing."""
-    found: dict[str, Sequence[tuple[ScoreRunner, Sequence[ScoreRequest]]]] = {}
-    if (job := scope.job) is not None:
-        specs, refused = session.ready(job.specs, job.needed), session.refused(scope.by_metric, job.needed)
-        unbuilt = {name for name in job.needed if is_unbuilt(specs[name])}
-        usable = {name: spec for name, spec in specs.items() if not is_unbuilt(spec) and name not in refused}
-        runner, requests = job.runner(usable), [one for own in job.requests.values() for one in own]
-        found[scope.by_metric] = [(runner, _missing(runner, requests, _read, unbuilt, refused))]
-    for audit in scope.audits:
-        specs = session.specs(audit)
-        unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
-        with suppress(UdsError):  # what stands beside a model that is still to be trained is not there to be read
-            planned = session.planned(audit)
-            found[audit] = [(own, _missing(own, requests, _itself, unbuilt, refused)) for own, requests in planned]
-    return found
-
-
-def _missing(
-    runner: ScoreRunner,
-    requests: Iterable[ScoreRequest],
-    read: Callable[[ScoreRequest], list[str]],
-    unbuilt: Container[str],
-    refused: Mapping[str, str],
-) -> list[ScoreRequest]:
-    """Those that can be computed and are not stored; `read`: the checkpoints that one is made of."""
-    shelved = _Shelved(runner)
-    return [one for one in requests if _status(shelved, one, read(one), unbuilt, refused)["status"] == MISSING]
-
-
-def _itself(request: ScoreRequest) -> list[str]:
-    return [request.checkpoint]
-
-
-def _read(request: ScoreRequest) -> list[str]:
-    """The checkpoints that a score by metric is made of."""
-    from uds_bench.metrics import find_metric
-
-    return [request.checkpoint, *find_metric(request.metric).needs]
 
 
 def _show_cost(takes: Mapping[str, Sequence[tuple[PlannedCost, Needs]]]) -> None:
@@ -218,18 +183,22 @@ def _show_cost(takes: Mapping[str, Sequence[tuple[PlannedCost, Needs]]]) -> None
         say(f"not in it: {what}: {why}")
 
 
-def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Cell]:
+def survey(session: CommandSession, job: Job, audit: str) -> Iterator[Row]:
     """For every score of the job its address, its status, and the reason where it cannot be had."""
-    specs = session.ready(job.specs, job.needed)
-    shelved, unbuilt = _Shelved(job.runner(specs)), {name for name in job.needed if is_unbuilt(specs[name])}
-    refused = session.refused(audit, job.needed)
-    for requests in job.requests.values():
-        for request in requests:
-            told = _status(shelved, request, _read(request), unbuilt, refused)
-            yield {"audit": audit, **job.address(request), **told}
+    from uds_bench.metrics import find_metric
+
+    specs, refused = session.ready(job.specs, job.needed), session.refused(audit, job.needed)
+    unbuilt = {name for name in job.needed if is_unbuilt(specs[name])}
+    # The cost is measured by this runner: it must hold no model that cannot be loaded.
+    runner = job.runner({name: spec for name, spec in specs.items() if not is_unbuilt(spec) and name not in refused})
+    shelved = _Shelved(runner)
+    for request in (one for requests in job.requests.values() for one in requests):
+        read = [request.checkpoint, *find_metric(request.metric).needs]
+        told = _status(shelved, request, read, unbuilt, refused)
+        yield {"audit": audit, **job.address(request), **told}, (runner, request)
 
 
-def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
+def survey_audit(session: CommandSession, audit: str) -> Iterator[Row]:
     """The same of an audit that scores models of its own."""
     specs = session.specs(audit)
     unbuilt, refused = {name for name, spec in specs.items() if is_unbuilt(spec)}, session.refused(audit, specs)
@@ -239,7 +208,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
         # An audit may read what stands beside a model that is still to be trained.
         why = {"status": UNBUILT, "reason": None} if unbuilt else {"status": UNUSABLE, "reason": str(error)}
         form = {"metric": audit, "attack": "none", "variant": "default"}
-        yield from ({"audit": audit, "checkpoint": name, **form, **why} for name in specs)
+        yield from (({"audit": audit, "checkpoint": name, **form, **why}, None) for name in specs)
         return
     for runner, requests in planned:
         shelved = _Shelved(runner)
@@ -247,7 +216,7 @@ def survey_audit(session: CommandSession, audit: str) -> Iterator[Cell]:
             evaluator = runner.evaluator_of(request)
             told: Cell = {"audit": audit, "checkpoint": request.checkpoint, "attack": request.attack}
             told |= {"metric": evaluator.measure.name, "variant": evaluator.variant}
-            yield {**told, **_status(shelved, request, _itself(request), unbuilt, refused)}
+            yield told | _status(shelved, request, [request.checkpoint], unbuilt, refused), (runner, request)
 
 
 class _Shelved:
@@ -275,7 +244,7 @@ class _Shelved:
 
 def _status(
     shelved: _Shelved, request: ScoreRequest, read: Iterable[str], unbuilt: Container[str], refused: Mapping[str, str]
-) -> dict[str, str | None]:
+) -> Cell:
     """What becomes of a score that is made of the checkpoints `read`."""
     if why := next((refused[name] for name in read if name in refused), None):
         return {"status": UNUSABLE, "reason": why}
@@ -289,10 +258,10 @@ def _status(
 
 def _show(cells: list[Cell]) -> None:
     """A table an audit."""
-    for at, audit in enumerate(dict.fromkeys(cell["audit"] for cell in cells)):
+    for at, own in enumerate(grouped(cells, lambda cell: cell["audit"]).values()):
         if at:
             say()
-        _show_audit([cell for cell in cells if cell["audit"] == audit])
+        _show_audit(own)
 
 
 def _show_audit(cells: list[Cell]) -> None:
