@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-import transformers
-
-import uds_bench
 from uds_bench.claims.default_run import write_gate
 from uds_bench.claims.goldens import SAME, hides_a_verdict, require_clean_tree, write_goldens
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
+from uds_bench.zoo.shipping import versions
 
 if TYPE_CHECKING:
     from uds_bench.harness.run import Run
@@ -45,12 +41,7 @@ def record(run: Run, records: Iterable[ClaimRecord], reason: str) -> tuple[list[
             "n": claim.interval.units if claim.interval else 0,
             "unit": claim.unit,
             **{key: claim.provenance[key] for key in SAME},
-            "versions": {
-                "uds_bench": uds_bench.__version__,
-                "torch": torch.__version__,
-                "transformers": transformers.__version__,
-                "python": platform.python_version(),
-            },
+            "versions": versions(),
             "commit": commit,
             "command": "pytest suites/ --uds-record REASON",
             "reason": reason,

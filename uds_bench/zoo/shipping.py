@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +70,21 @@ def _entry(name: str, place: Path) -> dict[str, Any]:
     }
 
 
+def versions() -> dict[str, str]:
+    """The versions of all that a shipped model's numbers depend on."""
+    found = {"uds_bench": uds_bench.__version__, "torch": torch.__version__}
+    return found | {"transformers": transformers.__version__, "python": platform.python_version()}
+
+
 def _made() -> dict[str, str]:
-    versions = {"uds_bench": uds_bench.__version__, "torch": torch.__version__}
-    versions |= {"transformers": transformers.__version__, "python": platform.python_version()}
     kernels = torch.backends.cpu.get_cpu_capability()
-    return {"command": COMMAND, "commit": _commit(), "kernels": kernels, **versions}
+    return {"command": COMMAND, "commit": _commit(), "kernels": kernels, **versions()}
 
 
 def _commit() -> str:
     """The commit that the recipes are of; "unknown" outside a checkout."""
     try:
-        run: Iterable[str] = ("git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD")
-        return subprocess.run(list(run), capture_output=True, text=True, check=True).stdout.strip()
+        run = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
