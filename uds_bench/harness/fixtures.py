@@ -50,7 +50,7 @@ def uds_attack(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def uds_audit(request: pytest.FixtureRequest, uds_run: Run) -> Any:
     """The audit that the claim is of, as its package's `audit.open` gives it."""
-    name = audit_of(request.node.get_closest_marker("claim"))
+    name = audit_of(request.node)
     if name is None:
         pytest.fail('name the audit: @pytest.mark.claim("mine.claim", audit="depth")', pytrace=False)
     return uds_run.audit(name)
@@ -74,6 +74,6 @@ def uds_claim(request: pytest.FixtureRequest, uds_run: Run) -> Claim:
         rules = replace(rules, laboratory=is_order or is_about_nobody(request.node))
     current = Claim(name, subject, request.node.nodeid, rules)
     request.node.stash[CLAIM] = current
-    if refused := uds_run.refused.get((audit_of(request.node.get_closest_marker("claim")), subject)):
+    if refused := uds_run.refused.get((audit_of(request.node), subject)):
         raise CheckpointError(refused)
     return current

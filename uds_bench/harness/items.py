@@ -58,13 +58,14 @@ def claim_of(item: pytest.Item) -> tuple[str, str | None]:
     return name.format_map(given), subject_of(item)
 
 
-def audit_of(marker: pytest.Mark | None) -> str | None:
-    """The audit of a claim's marker: the one that it names, else the one whose claims begin alike.
+def audit_of(item: pytest.Item) -> str | None:
+    """The audit of a test's claim: the one that its marker names, else the one whose claims begin alike.
 
     Raises ConfigurationError for one that does not exist.
     """
     from uds_bench.audits import registry
 
+    marker = item.get_closest_marker("claim")
     if marker is None or not marker.args:
         return None
     named = marker.kwargs.get("audit")
@@ -80,7 +81,7 @@ def require_own(item: pytest.Item) -> None:
     """Raises ConfigurationError for a claim that is named like those of one audit, and decided by another audit."""
     from uds_bench.audits import registry
 
-    (name, _), decides = claim_of(item), _audit(item)
+    (name, _), decides = claim_of(item), audit_of(item)
     owner = registry.owners().get(name.partition(".")[0], decides)
     if owner != decides:
         raise ConfigurationError(f"{item.nodeid}: {name} is a claim of {owner}, not of {decides}: give it another name")
@@ -109,13 +110,13 @@ def select(run: Run, items: list[pytest.Item]) -> list[str]:
         if items and not kept:
             raise pytest.UsageError(f"{items[0].nodeid} is of the laboratory: add --uds-profile zoo")
     else:
-        audits = {audit for item in items if decides_claim(item) and (audit := _audit(item))}
+        audits = {audit for item in items if decides_claim(item) and (audit := audit_of(item))}
         if len(audits) > 1 and all(map(run.silent_to, audits)):
             raise pytest.UsageError(
                 f"{run.settings.manifest}: names nothing to be judged: `uds-bench init` writes a manifest to begin with"
             )
-        told = _or_all((item for item in items if not run.silent_to(_audit(item))), items)
-        silent = {str(_audit(item)) for item in {*items} - {*told}}
+        told = _or_all((item for item in items if not run.silent_to(audit_of(item))), items)
+        silent = {str(audit_of(item)) for item in {*items} - {*told}}
         kept = _or_all((item for item in told if not _stays_out(run, item)), told)
     run.config.hook.pytest_deselected(items=[*({*items} - {*kept})])
     items[:] = kept
@@ -152,8 +153,4 @@ def _or_all(chosen: Iterable[pytest.Item], items: list[pytest.Item]) -> list[pyt
 
 
 def _stays_out(run: Run, item: pytest.Item) -> bool:
-    return is_of_laboratory(item) and is_about_nobody(item) and not run.wants_laboratory(_audit(item))
-
-
-def _audit(item: pytest.Item) -> str | None:
-    return audit_of(item.get_closest_marker("claim"))
+    return is_of_laboratory(item) and is_about_nobody(item) and not run.wants_laboratory(audit_of(item))

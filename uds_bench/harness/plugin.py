@@ -154,7 +154,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     run = metafunc.config.stash[RUN]
     try:
-        audit = audit_of(metafunc.definition.get_closest_marker("claim"))
+        audit = audit_of(metafunc.definition)
         given = {SUBJECT: run.judged(audit), ATTACK: run.attacks(audit) or [UNATTACKED]}
     except UdsError as error:
         raise pytest.UsageError(*error.causes) from None

@@ -137,7 +137,7 @@ class Run:
 
     def subjects(self, audit: str) -> list[str]:
         """See `Session`."""
-        found = (subject_of(item) for item in self.items if audit_of(item.get_closest_marker("claim")) == audit)
+        found = (subject_of(item) for item in self.items if audit_of(item) == audit)
         return list(dict.fromkeys(name for name in found if name is not None and (audit, name) not in self.refused))
 
     def marks(self, name: str) -> list[pytest.Mark]:
@@ -271,7 +271,7 @@ class Run:
         from uds_bench.errors import ConfigurationError, ExtraError, UdsError
 
         self.items = list(items)
-        marked = (audit_of(item.get_closest_marker("claim")) for item in items)
+        marked = (audit_of(item) for item in items)
         named = {name for name in marked if name is not None}
         named |= {used for name in named for used in registry.audits()[name].uses}
         told = [name for name in sorted(named) if not self.silent_to(name)]
