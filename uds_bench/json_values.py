@@ -53,8 +53,10 @@ Shown = Annotated[Interval | None, BeforeValidator(_shown)]
 Plain = Annotated[dict[str, Any], BeforeValidator(finite)]
 
 
-def first_problem(error: ValidationError, within: tuple[str, ...] = ()) -> str:
-    """Where a record is none, and why, in a line; `within`: the keys that it lies under."""
+def first_problem(error: Exception, within: tuple[str, ...] = ()) -> str:
+    """Where a record is none, and why, in a line; `within`: the keys that it lies under. Of other errors the text."""
+    if not isinstance(error, ValidationError):
+        return str(error)
     first = error.errors(include_url=False)[0]
     where = ".".join(str(step) for step in (*within, *first["loc"]))
     return " ".join(f"{where and f'{where}: '}{first['msg']}".split())[:MOST_CHARACTERS]

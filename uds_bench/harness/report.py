@@ -62,14 +62,13 @@ def _parts(run: Run, found: RunResult) -> dict[str, Any]:
     for name, kind in registry.parts().items():
         # If other processes decided the claims, no audit is open here, and what they stored is read.
         is_there = name in run.opened or not (run.items or run.silent_to(name))
-        if not (name in decided(found) and is_there):
+        if not (name in decided_audits(found) and is_there):
             continue
         try:
             if (part := run.audit(name).report()) is not None:
                 parts[name] = kind.model_validate(part)
         except (UdsError, ValidationError) as error:  # claims of its own and of other audits are not lost with it
-            told = first_problem(error) if isinstance(error, ValidationError) else error
-            found.problems.append(f"the {name} audit has no section in the report: {told}")
+            found.problems.append(f"the {name} audit has no section in the report: {first_problem(error)}")
     return parts
 
 
@@ -96,7 +95,7 @@ def notes(run: Run, found: RunResult) -> list[str]:
     if not run.is_embedded and (said := settings.told(run.manifest.sections.values(), _settings)):
         told.append(f"{SETTINGS}{', '.join(said)}")
     for name, audit in registry.audits().items():
-        if name in decided(found):
+        if name in decided_audits(found):
             try:
                 told += audit.notes(run)
             except UdsError:  # claims of an audit that cannot be opened say why
@@ -113,7 +112,7 @@ def _settings(attack: str) -> dict[str, Any]:
     return ATTACKS[attack]().settings if attack in ATTACKS else {}
 
 
-def decided(found: RunResult) -> set[str | None]:
+def decided_audits(found: RunResult) -> set[str | None]:
     """The audits whose claims were decided."""
     return {registry.owners().get(record.audit) for record in found.records.values()}
 
