@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published_tables import read
 
 from replication import wikimem as published
 from replication.claims import CLAIMS
 from replication.uds import errata_of, gap, least_gap
 
-FOLDER = Path(__file__).parents[2] / "goldens" / "published"
-TABLE: dict[str, Any] = json.loads((FOLDER / "wikimem_table1.json").read_text())
-ALL = json.loads((FOLDER / "errata.json").read_text())
+TABLE, ALL = read("wikimem_table1"), read("errata")
 ERRATA = errata_of(ALL, "wikimem_table1")
 TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.wikimem_table1")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published_tables import read
 from references import lmlm_tables as plain
 
 from replication import lmlm as published
@@ -22,14 +23,7 @@ from uds_bench.inference.lookups import Decoding
 from uds_bench.retrieval.settings import RetrieverSettings
 from uds_bench.statistics import mcnemar
 
-FOLDER = Path(__file__).parents[2] / "goldens" / "published"
 TOLERANCE = next(spec.bound for spec in LMLM if spec.id == "published.lmlm_table6")
-
-
-def read(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
-    return document
-
 
 TEXT, ERRATA = read("lmlm_text"), read("errata")
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published_tables import read
 
 from replication import lacuna as published
 from replication.claims import CLAIMS
 from replication.lacuna import ITEM, SLIP, TASKS, misordered, misquoted, misread, orders
 from replication.uds import errata_of, gap, least_gap, moved
 
-FOLDER = Path(__file__).parents[2] / "goldens" / "published"
 TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.lacuna_table2")
 SIZES = {"1B": "lacuna_table2", "7B": "lacuna_table3"}
 SHORT = {
@@ -32,12 +32,6 @@ SHORT = {
     "AUC (F|R)": "auc_forget_or_retain",
     "AUC (F)": "auc_forget",
 }
-
-
-def read(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
-    return document
-
 
 TABLES = {size: read(name) for size, name in SIZES.items()}
 TEXT, ERRATA, SETTINGS = read("lacuna_text"), read("errata"), read("lacuna_table5")

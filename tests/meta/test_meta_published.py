@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published_tables import FOLDER, read
 from references import meta_formulas as plain
 from small_runs import Bench, Ran
 
@@ -18,15 +19,8 @@ from replication.uds import Cell, errata_of, gap, meta_evaluation_cells, moved, 
 from uds_bench.audits.metrics.judged_metrics import JUDGED
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "goldens" / "published"
 SUITE = ROOT / "replication" / "test_published.py"
 TOLERANCE = next(spec.bound for spec in CLAIMS if spec.id == "published.uds_table2")
-
-
-def read(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
-    return document
-
 
 TABLE, SCALE, ERRATA = read("uds_table2"), read("uds_appendix_g"), read("errata")
 

@@ -1,9 +1,12 @@
 """One trained model for all tests; those that change it work on a copy."""
 
+from typing import Any
+
 import pytest
 import torch
 from families import save_checkpoint, tiny_tokenizer
 from small_models import fit, fresh_model
+from test_injection import VOCABULARY
 from tiny_student import Student, trained
 
 from uds_bench.checkpoints import CheckpointSpec
@@ -37,3 +40,10 @@ def full(one_thread: None, authors: FactSet, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("full") / "full"
     save_checkpoint(folder, model, tokenizer)
     return CheckpointSpec(str(folder))
+
+
+@pytest.fixture
+def model() -> Any:
+    """A small model that has learned nothing."""
+    torch.manual_seed(0)
+    return fresh_model(VOCABULARY, layers=3, width=16).eval()

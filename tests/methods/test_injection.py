@@ -31,12 +31,6 @@ def samples(*groups: str | None) -> list[InjectedExample]:
     return [InjectedExample(example(at, 7 + at % 4), group) for at, group in enumerate(groups)]
 
 
-@pytest.fixture
-def model() -> Any:
-    torch.manual_seed(0)
-    return fresh_model(VOCABULARY, layers=3, width=16).eval()
-
-
 def masks_of(model: Any, share: float = 0.05) -> Masks:
     return draw_weights(maskable(model), GROUPS, share, seed=1)
 

@@ -21,12 +21,6 @@ from uds_bench.methods.training import Optimisation, train
 DATA = Data(forget=[example(at) for at in range(4)], retain=[example(at) for at in range(4, 8)], refusals=())
 
 
-@pytest.fixture
-def model() -> Any:
-    torch.manual_seed(0)
-    return fresh_model(VOCABULARY, layers=3, width=16).eval()
-
-
 def moved(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], masks: Masks, group: str) -> tuple[int, int]:
     """Weights that moved within a group's mask, and outside."""
     changed = {name: after[name] != weights for name, weights in before.items()}
