@@ -136,7 +136,7 @@ def test_spared(uds_claim: Claim, uds_subject: str, uds_audit: DepthAudit) -> No
         return basis.kept_of_all(carried, score, full.value, uds_claim.bound())
 
     retain, lost = judged("retain"), basis.never_known(uds_audit.score("retain", "uds"))
-    forgotten = uds_claim.judged(lost, "depth.spared")
+    forgotten = uds_claim.judge(lost, "depth.spared")
     uds_claim.decided(
         judged(uds_subject),
         controls=[

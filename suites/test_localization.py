@@ -54,7 +54,7 @@ def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -
     seen = uds_audit.seen(uds_subject)
     counted = {target: uds_audit.counting(uds_subject, target) for target in READINGS}
     found = {target: of(seen.weight_scores, families, target) for target, families in counted.items()}
-    decided = {target: uds_claim.judged(rate, "localization.auc").verdict for target, rate in found.items()}
+    decided = {target: uds_claim.judge(rate, "localization.auc").verdict for target, rate in found.items()}
     target = min(READINGS, key=lambda one: (WORST.index(decided[one]), found[one].value))
     best = precision.best(seen.weight_scores, counted[target], target=target)
     if best is None:

@@ -69,7 +69,7 @@ def values_of(part: ReportPart) -> dict[str, Any]:
 def made_rules(goldens: Mapping[str, Any] | None = None, **more: Any) -> Rules:
     """Of all audits' claims, with goldens by the name of a claim; nothing else is said of any but what is given."""
     given = {"thresholds": {}, "explicit": frozenset(), "expect": {}, "waivers": Waivers(), "evidence": "here"}
-    recorded = Goldens(None, goldens or {})
+    recorded = Goldens(goldens or {})
     return Rules(claims=registry.claims(), goldens=recorded, reproduce=lambda node: node, **(given | more))
 
 

@@ -58,7 +58,7 @@ def test_a_golden_is_falsified_by_a_value_beside_it(id: str) -> None:
     interval = Interval(0.4, 0.6, "by hand", 20)
     row = {"value": 0.5, "tolerance": 1e-4}
     for value, held in ((0.5, True), (0.5002, False), (None, False)):
-        found = decided(id, lambda claim, v=value: claim.recorded(v, interval), Goldens(None, {id: row}))
+        found = decided(id, lambda claim, v=value: claim.recorded(v, interval), Goldens({id: row}))
         assert (found.verdict is Verdict.PASS) == held, found.message
 
 

@@ -31,7 +31,7 @@ ENTRY = {"value": 0.95} | SAME
 
 
 def goldens(**change: Any) -> Goldens:
-    return Goldens(None, {NAME: ENTRY | change})
+    return Goldens({NAME: ENTRY | change})
 
 
 def settled(
@@ -74,7 +74,7 @@ def test_a_value_that_is_gone_has_drifted() -> None:
 def test_a_drift_of_people_who_are_retained_is_no_miss_of_the_bound() -> None:
     """0.000 needs <= 0.100, and holds; the golden of a model that was trained elsewhere said -0.0087."""
     spec, name = registry.claims()["association.retained"], "association.retained[npo]"
-    recorded = Goldens(None, {name: {"value": -0.0087} | SAME})
+    recorded = Goldens({name: {"value": -0.0087} | SAME})
     rules = Rules(registry.claims(), {}, frozenset(), {}, Waivers(), recorded, "here", lambda node: node)
     decision = decide_threshold(0.0, Interval(-0.02, 0.02, "x", 72), "<=", spec.bound, "people")
     record = rules.settle(spec, "npo", "node", decision, [], SAME)
@@ -109,7 +109,7 @@ def test_a_waiver_forgives_a_difference_openly() -> None:
 
 
 def test_orphans_are_those_of_the_audits_at_hand_that_no_claim_asked_for() -> None:
-    recorded = Goldens(None, {NAME: ENTRY, "depth.score[gone]": ENTRY, "bypass.verdict[x]": ENTRY})
+    recorded = Goldens({NAME: ENTRY, "depth.score[gone]": ENTRY, "bypass.verdict[x]": ENTRY})
     recorded.compare(NAME, 0.95, SAME)
     assert recorded.orphans({"depth"}) == ["depth.score[gone]"]
 

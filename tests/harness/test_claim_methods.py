@@ -41,7 +41,7 @@ TOLD = {"facts": "abc"}
 VERDICTS = (Verdict.PASS, Verdict.FAIL, Verdict.UNDECIDED)
 
 
-def made(name: str | None, node: str = "node", subject: str | None = "npo", **rules: Any) -> Claim:
+def made(name: str, node: str = "node", subject: str | None = "npo", **rules: Any) -> Claim:
     return Claim(name, subject, node, made_rules(rules.pop("goldens", None), **rules))
 
 
@@ -71,11 +71,11 @@ def test_all_ways_to_hold_a_value_against_a_bound_agree(id: str, off: float) -> 
     value = spec.bound + off
     expected = decide_threshold(value, around(value), spec.relation, spec.bound, spec.unit)
     other = made("depth.self_patch")
-    assert other.judged(Rate(value, around(value)), id) == other.judge(score(value), id) == expected
+    assert other.judge(Rate(value, around(value)), id) == other.judge(score(value), id) == expected
     assert other.record is None
     assert other.bound(id) == spec.bound
     measured = record(made(id), lambda c: c.measured(value, around(value), provenance=TOLD))
-    named = record(made(None, f"suites/x.py::{id}[npo]"), lambda c: c.threshold(score(value)))
+    named = record(made(id), lambda c: c.threshold(score(value)))
     for found in (measured, named):
         assert (found.id, found.subject, found.outcome) == (id, "npo", expected.verdict)
         assert (found.observed, found.interval, found.shortfall) == (value, around(value), expected.shortfall)

@@ -53,7 +53,7 @@ class ControlSubject:
 class Claim:
     """One claim of one test. Call one of its methods once; it raises when the claim does not hold."""
 
-    def __init__(self, name: str | None, subject: str | None, node: str, rules: Rules) -> None:
+    def __init__(self, name: str, subject: str | None, node: str, rules: Rules) -> None:
         self.subject = subject
         self._name = name
         self._node = node
@@ -241,13 +241,10 @@ class Claim:
         """The bound in force for a claim about this subject, after pools, manifest and waivers."""
         return self._rule(id, cut).bound
 
-    def judge(self, score: Score, id: str, cut: float | None = None) -> Decision:
-        """What another claim about this subject comes to on a score; nothing is recorded."""
-        return _judge(self._rule(id, cut), score.value, score.interval, score)
-
-    def judged(self, found: Rate, id: str) -> Decision:
-        """The same of a rate."""
-        return _judge(self._rule(id, None), found.value, found.interval, None)
+    def judge(self, found: Score | Rate, id: str, cut: float | None = None) -> Decision:
+        """What another claim about this subject comes to on a score or a rate; nothing is recorded."""
+        score = found if isinstance(found, Score) else None
+        return _judge(self._rule(id, cut), found.value, found.interval, score)
 
     def _rule(self, id: str | None, cut: float | None) -> ClaimSpec:
         """The rule of a claim about this subject; what a waiver loosens for another claim does not count."""
@@ -266,7 +263,7 @@ class Claim:
     ) -> ClaimSpec:
         if at_least is not None and at_most is not None:
             raise ConfigurationError(f"{self._node}: a claim has one bound: give at_least or at_most, not both")
-        name = id or self._name or self._node.rpartition("::")[2].partition("[")[0]
+        name = id or self._name
         given = at_least if at_least is not None else at_most
         spec = self._rules.claims.get(name) or ClaimSpec(
             name, kind, statement, ">=", math.nan, "given by the test", "clusters"

@@ -113,7 +113,7 @@ def judge_the_judge() -> list[str]:
         ("a specimen that must pass and fails", Verdict.FAIL, 0.1, 0.1, None),
         ("a specimen that must pass and does", Flag.CLEARED, 0.9, 0.1, None),
     ):
-        goldens = Goldens(None, {} if golden is None else {"gate.judge[made]": {"value": golden}})
+        goldens = Goldens({} if golden is None else {"gate.judge[made]": {"value": golden}})
         rules = Rules({spec.id: spec}, {}, frozenset(), {}, Waivers(), goldens, "made up", str, declared)
         claim = Claim(spec.id, "made", "made", rules)
         around, beside = (Interval(number - 0.05, number + 0.05, "made up", 20) for number in (value, control))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from uds_bench.claims.spec import TOLERANCE, ClaimSpec
 from uds_bench.errors import ConfigurationError
@@ -26,7 +26,6 @@ SAME = ("metric", "metric_version", "variant", "facts", "dtype")
 class Goldens:
     """Recorded values of the specimens; empty (never matching) for every other manifest."""
 
-    folder: Path | None = None
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
@@ -41,7 +40,7 @@ class Goldens:
                     told = f"{name} has a value that is not finite"
                     raise ConfigurationError(f"{path} is not a file of goldens ({told}): restore or record it")
             entries |= found
-        return cls(folder, entries)
+        return cls(entries)
 
     def compare(self, name: str, observed: float | None, provenance: Mapping[str, Any]) -> dict[str, Any]:
         """Status `none`, `matches`, `differs` or `stale`, with the recorded value, tolerance and a line of text."""
@@ -84,7 +83,7 @@ def read_entries(path: Path) -> dict[str, dict[str, Any]]:
             raise ValueError(f"schema {document.get('schema')}, this version reads {SCHEMA}")
         return GoldensFile.model_validate(document).entries
     except ValueError as error:
-        told = first_problem(error) if isinstance(error, ValidationError) else error
+        told = first_problem(error)
         raise ConfigurationError(f"{path} is not a file of goldens ({told}): restore or record it") from None
 
 
