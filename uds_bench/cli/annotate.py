@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ import typer
 from uds_bench.console.lines import say
 from uds_bench.console.options import JSON_LINES, require_file
 from uds_bench.errors import ConfigurationError, FactError
-from uds_bench.storage import write_atomic
+from uds_bench.storage import write_rows
 
 if TYPE_CHECKING:
     from uds_bench.facts import FactSet, Split, Unannotated
@@ -104,5 +103,4 @@ def doubts(facts: FactSet) -> Iterator[str]:
 
 def write_failed(path: Path, items: Iterable[Unannotated]) -> None:
     """One JSON object a line, in the form of corrections with the entity left empty."""
-    lines = [json.dumps({**vars(item), "entity": ""}, ensure_ascii=False) + "\n" for item in items]
-    write_atomic(path, "".join(lines).encode())
+    write_rows(path, ({**vars(item), "entity": ""} for item in items))

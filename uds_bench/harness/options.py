@@ -144,23 +144,18 @@ def _file(config: pytest.Config, name: str) -> Path | None:
 
 
 def _output(path: Path | None, option: str) -> Path | None:
-    from uds_bench.storage import require_writable
+    from uds_bench.console.options import require_file  # which imports typer
 
-    if path is not None and path.is_dir():
-        raise ConfigurationError(f"{option}: {path} is a folder: name a file")
     if path is not None and path.suffix == ".parquet":
         raise ConfigurationError(f"{option}: {path} has the name of the table beside it: name a .json file")
-    if path is not None:
-        require_writable(path.parent, option)
-    return path
+    return None if path is None else require_file(path, option)
 
 
 def _profile(value: str) -> Profile:
-    found = next((name for name in get_args(Profile) if name == (value or RECORDED)), None)
+    found: Profile | None = next((name for name in get_args(Profile) if name == (value or RECORDED)), None)
     if found is None:
         raise ConfigurationError(f"--uds-profile: {value!r} is no profile: {did_you_mean(value, get_args(Profile))}")
-    profile: Profile = found
-    return profile
+    return found
 
 
 def _draw(value: str) -> int:

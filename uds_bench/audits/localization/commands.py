@@ -69,11 +69,12 @@ def ablations(
     """Compare localization models that differ in one thing: the share of weights that people are written into, single
     weights or whole heads and neurons, masks or none, the method and whether it keeps to the masks."""
     from uds_bench.audits.localization.ablation import ablations as measured
+    from uds_bench.console.options import JSON, require_file
     from uds_bench.storage import default_cache, require_writable, write_json
     from uds_bench.zoo import recipes
 
     if json is not None:
-        require_writable(json.parent, "--json")
+        require_file(json, "--json", JSON)
     found = dict(measured(require_writable(default_cache(), "UDS_BENCH_CACHE")))
     if json is not None:
         write_json(json, {name: one.to_json() for name, one in found.items()})
