@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from uds_bench.audits.api import Audit
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ def audits() -> dict[str, Audit]:
         try:
             audit = point.load()
         except Exception as error:
-            told = " ".join(str(error).split())
+            told = one_line(error)
             raise ConfigurationError(f"audit {point.name} ({point.value}) cannot be loaded: {told}") from error
         if not isinstance(audit, Audit) or audit.name != point.name:
             raise ConfigurationError(f"audit {point.name} ({point.value}) is no Audit of that name: see audits.api")

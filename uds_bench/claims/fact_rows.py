@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uds_bench.claims.report_part import ReportPart
 from uds_bench.claims.run_report import FactTable, RunReport
-from uds_bench.errors import ConfigurationError
+from uds_bench.errors import ConfigurationError, one_line
 from uds_bench.extras import is_installed, require
 from uds_bench.scores import ADDRESS
 from uds_bench.storage import file_digest, load_document, write_atomic, write_json
@@ -119,7 +119,7 @@ def with_rows(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
                 if row["question"] is not None:
                     wordings[row["id"]] = {key: row[key] for key in TOLD}
     except (pa.ArrowException, KeyError, IndexError, TypeError, ValueError, OSError, RecursionError) as error:
-        told = " ".join(str(error).split())[:100]
+        told = one_line(error, 100)
         raise ConfigurationError(f"{place}: holds no rows of {path.name} ({told}): run again") from None
     return {**values, "scores": scores, "wordings": wordings, "table": None}
 
