@@ -99,15 +99,14 @@ class LocalizationAudit(AuditRun):
     def seen(self, model: str) -> LocalizationResult:
         """A model by its name in the section; everything planned is evaluated with the first that is asked for."""
         if model not in self._seen:
-            self._seen[model] = LocalizationResult(
-                self.telling.score(ScoreRequest(model), [ScoreRequest(name) for name in self.names])
-            )
-            if self._seen[model].reads_otherwise:
-                del self._seen[model]
+            score = self.telling.score(ScoreRequest(model), [ScoreRequest(name) for name in self.names])
+            found = LocalizationResult(score)
+            if found.reads_otherwise:
                 raise CheckpointError(
                     f"[localization] {model}: its tokenizer reads questions, or spells answers, otherwise than the "
                     "injected model's, which may hide what the weights hold: save that one beside its weights"
                 )
+            self._seen[model] = found
         return self._seen[model]
 
     def reads_alike(self, model: str) -> bool:
@@ -297,12 +296,13 @@ def check_masks(section: Localization) -> None:
             "it from"
         )
     known = [group.name for group in masks.groups]
-    unknown = sorted({item.group for item in experiment_of(section).testbed if item.group} - set(known))
+    testbed = experiment_of(section).testbed
+    unknown = sorted({item.group for item in testbed if item.group} - set(known))
     if unknown:
         names = ", ".join(known)
         raise ConfigurationError(f"testbed = {section.testbed!r}: group {unknown[0]!r} has no mask: there are {names}")
     roles_of = {group.name: group.role for group in masks.groups}
-    for item in experiment_of(section).testbed.of("forget", "retain"):
+    for item in testbed.of("forget", "retain"):
         if item.group and (item.part == "forget") != ((role := roles_of[item.group]) == "forget"):
             raise ConfigurationError(
                 f"masks = {section.masks!r}: group {item.group!r} has the role {role}, and its people the part "
