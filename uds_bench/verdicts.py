@@ -24,6 +24,10 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
+BAD = (Verdict.FAIL, Verdict.UNDECIDED)
+"""What stops a release, unless a claim has a flag."""
+
+
 class Cause(StrEnum):
     """Why a claim is undecided.
 

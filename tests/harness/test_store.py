@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_cells import CELL, SCORE
 
-from uds_bench.claims.record import FLAGGED, Bound, ClaimRecord, count, finite, is_good
+from uds_bench.claims.record import Bound, ClaimRecord, count, finite, is_good
 from uds_bench.errors import UdsError
 from uds_bench.scoring.store import DAY, Failures, ScoreKey, Store
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import BAD, Flag, Verdict
 
 RECORD = ClaimRecord("depth.score", "npo", "threshold", Verdict.FAIL, "text", bound=Bound(">=", 0.7))
 
@@ -142,7 +142,7 @@ def test_the_counts_add_up_and_one_bad_verdict_spoils_the_run(verdicts: list[Ver
     assert sum(count(records).values()) == len(records)
     assert set(count(records)) == {*Verdict, *Flag}
     decided = any(verdict is not Verdict.NOT_APPLICABLE for verdict in verdicts)
-    bad = any(verdict in (Verdict.FAIL, Verdict.UNDECIDED) for verdict in verdicts)
+    bad = any(verdict in BAD for verdict in verdicts)
     assert is_good(records) is (decided and not bad)
-    waived = [replace(record, flag=Flag.WAIVED if record.verdict in FLAGGED else None) for record in records]
+    waived = [replace(record, flag=Flag.WAIVED if record.verdict in BAD else None) for record in records]
     assert is_good(waived) is decided

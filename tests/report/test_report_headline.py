@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_reports import report_of
 
-from uds_bench.claims.record import FLAGGED, VERDICTS_OF
+from uds_bench.claims.record import VERDICTS_OF
 from uds_bench.report.claim import read_claims
 from uds_bench.report.headline import Headline, headline
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import BAD, Flag, Verdict
 
-OUTCOMES = [*product(Verdict, [None]), *((one, flag) for flag in Flag for one in VERDICTS_OF.get(flag, FLAGGED))]
+OUTCOMES = [*product(Verdict, [None]), *((one, flag) for flag in Flag for one in VERDICTS_OF.get(flag, BAD))]
 
 
 def read(run) -> Headline:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from uds_bench.claims.record import ClaimRecord
-from uds_bench.verdicts import Flag, Verdict
+from uds_bench.verdicts import BAD, Flag, Verdict
 
-BAD = (Verdict.FAIL, Verdict.UNDECIDED)
-"""Words by which a candidate is stopped."""
 WORST = (
     *BAD,
     *(Flag.WAIVED, Flag.DECLARED, Flag.RESULT, Flag.CAUGHT),

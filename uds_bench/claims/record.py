@@ -11,17 +11,16 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter, computed_field, m
 from pydantic.dataclasses import dataclass
 
 from uds_bench.json_values import Number, Plain, Shown, finite
-from uds_bench.verdicts import Cause, Decision, Flag, Verdict, cause_of
+from uds_bench.verdicts import BAD, Cause, Decision, Flag, Verdict, cause_of
 
 CONFIG = ConfigDict(extra="forbid")
 FOLLOWS = ("name", "audit", "status")
-FLAGGED = (Verdict.FAIL, Verdict.UNDECIDED)
 VERDICTS_OF = {
     Flag.CLEARED: (Verdict.PASS,),
     Flag.CAUGHT: (Verdict.FAIL,),
-    Flag.DECLARED: (*FLAGGED, Verdict.NOT_APPLICABLE),
+    Flag.DECLARED: (*BAD, Verdict.NOT_APPLICABLE),
 }
-"""What a claim with a flag comes to; with any other flag it is one of `FLAGGED`."""
+"""What a claim with a flag comes to; with any other flag it is one of `BAD`."""
 UNTRIED = "untried"
 """What the control of a claim came to whose test tried none."""
 
@@ -116,7 +115,7 @@ class ClaimRecord:
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         """A flag that goes with its verdict: no other is ever given, and one written by hand would hide a fail."""
-        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, FLAGGED):
+        if self.flag and self.verdict not in VERDICTS_OF.get(self.flag, BAD):
             raise ValueError(f"is {self.flag}, which no {self.verdict} is")
         return self
 

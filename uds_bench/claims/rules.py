@@ -11,7 +11,7 @@ from uds_bench.claims.record import Bound, ClaimRecord, Control, label
 from uds_bench.claims.spec import ClaimSpec
 from uds_bench.claims.waivers import Waivers, looser
 from uds_bench.errors import MESSAGE_LENGTH, counted, one_line
-from uds_bench.verdicts import ADVICE, Cause, Decision, Flag, Verdict
+from uds_bench.verdicts import ADVICE, BAD, Cause, Decision, Flag, Verdict
 
 Settled = tuple[Verdict, Cause | None, Flag | None, str]
 """A verdict, why it is undecided, what was known of it beforehand, and the text."""
@@ -101,13 +101,13 @@ class Rules:
                 settled = self._beside_golden(spec, decision, settled, golden)
         verdict, cause, flag, text = settled
         expected = self._expectation(name)
-        if flag is None and verdict in (Verdict.FAIL, Verdict.UNDECIDED) and subject and spec.id in self.excused:
+        if flag is None and verdict in BAD and subject and spec.id in self.excused:
             flag, expected = Flag.DECLARED, {"reason": self.excused[spec.id]}
             text = f"{text}; {NOT_MEANT}: {self.excused[spec.id]}"
         waiver = self.waivers.match(name) or self.waivers.match(spec.id)
         # A waiver with a threshold has loosened the bound already and forgives nothing beyond it.
         forgives = waiver is not None and waiver.waives and waiver.claim == name
-        is_bad = flag is None and verdict in (Verdict.FAIL, Verdict.UNDECIDED)
+        is_bad = flag is None and verdict in BAD
         used = forgives and is_bad and cause is not Cause.CONTROL
         if spec.loosened_from is not None and verdict is Verdict.PASS:
             used, text = True, f"{text}; the bound is loosened from {spec.loosened_from:.3f}"
@@ -168,7 +168,7 @@ class Rules:
             return _specimen(name, decision, text, specimen)
         if expected := self._expectation(name):
             return _expected(decision, text, expected)
-        if self.laboratory and spec.kind != "identity" and verdict in (Verdict.FAIL, Verdict.UNDECIDED):
+        if self.laboratory and spec.kind != "identity" and verdict in BAD:
             return verdict, decision.cause, Flag.RESULT, f"came out {verdict.value}: {text}"
         return verdict, decision.cause, None, text
 
