@@ -153,8 +153,8 @@ def test_what_cannot_be_is_counted(ranks: list[Any], mean_of: float, truths: int
 
 def test_a_firmer_ranking_is_the_same_but_for_its_strength() -> None:
     first, last = Ranked(1, True, True, (2.0,), 1.5, 10), Ranked(3, False, False, (-1.0,), -0.5, 10)
-    assert controls.firmer({"a": [first, last], "b": []}, 4.0) == {
-        "a": [replace(first, strength=6.0), replace(last, strength=-2.0)],
+    assert controls.firmer({"a": [first, last], "b": []}) == {
+        "a": [replace(first, strength=15.0), replace(last, strength=-5.0)],
         "b": [],
     }
 

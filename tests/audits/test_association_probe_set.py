@@ -193,7 +193,7 @@ def test_bounds_hold_where_one_value_is_true() -> None:
     ranks = {one.id: [HIT, MISS]}
     found = {one.id: held([HIT, MISS], ["judge"])}
     assert controls.out_of_bounds([one], ranks, found) == 0
-    assert controls.out_of_bounds([one], controls.firmer(ranks, 10.0), found) >= 1
+    assert controls.out_of_bounds([one], controls.firmer(ranks), found) >= 1
     assert controls.out_of_bounds([one], {one.id: [replace(HIT, strength=-1.0)]}, found) == 1
     assert controls.out_of_bounds([one], ranks, {one.id: replace(found[one.id], mean=1.5)}) == 1
 

@@ -85,15 +85,15 @@ def test_a_stream_that_can_never_yield_is_an_error(count: int, size: int) -> Non
 
 
 @unhurried
-@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=6), st.integers(0, 9))
-def test_padding_is_masked_and_never_scored(lengths: list[tuple[int, int]], padding: int) -> None:
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=6))
+def test_padding_is_masked_and_never_scored(lengths: list[tuple[int, int]]) -> None:
     examples = [Example(tuple(range(10, 10 + p + a)), p) for p, a in lengths]
-    batch = pad(examples, padding)
+    batch = pad(examples)
     assert batch.ids.shape == batch.mask.shape == batch.labels.shape
     for row, (example, (prompt, answer)) in enumerate(zip(examples, lengths, strict=True)):
         n = prompt + answer
         rest = batch.ids.shape[1] - n
-        assert batch.ids[row].tolist() == [*example.ids, *[padding] * rest]
+        assert batch.ids[row].tolist() == [*example.ids, *[0] * rest]
         assert batch.mask[row].tolist() == [1] * n + [0] * rest
         assert batch.labels[row].tolist() == [IGNORED] * prompt + list(example.ids[prompt:]) + [IGNORED] * rest
 

@@ -18,8 +18,8 @@ JOBS = 32
 """Slurm jobs at a time, where no number is given."""
 
 
-def find_engine(text: str, option: str = "--engine") -> Engine | None:
-    """The engine that an option names; None for `local`, the processes of this machine. `slurm:local`: its jobs are
+def find_engine(text: str) -> Engine | None:
+    """The engine that `--engine` names; None for `local`, the processes of this machine. `slurm:local`: its jobs are
     processes of this machine too.
 
     Raises ConfigurationError for another word, ExtraError where the engine's package is missing.
@@ -28,10 +28,10 @@ def find_engine(text: str, option: str = "--engine") -> Engine | None:
     if text == LOCAL:
         return None
     if name not in PACKAGES or (colon and name != "slurm"):
-        raise ConfigurationError(f"{option}: there is no {text!r}: {did_you_mean(text, [LOCAL, *PACKAGES, 'slurm:8'])}")
+        raise ConfigurationError(f"--engine: there is no {text!r}: {did_you_mean(text, [LOCAL, *PACKAGES, 'slurm:8'])}")
     if colon and number != LOCAL and not (number.isascii() and number.isdigit() and int(number)):
-        raise ConfigurationError(f"{option} {text}: {number!r} is no number of jobs: give 1 or more, as in slurm:8")
-    require(f"{option} {name}", PACKAGES[name])
+        raise ConfigurationError(f"--engine {text}: {number!r} is no number of jobs: give 1 or more, as in slurm:8")
+    require(f"--engine {name}", PACKAGES[name])
     if name == "ray":
         from uds_bench.engines.on_ray import RayEngine
 

@@ -78,12 +78,11 @@ def unanswered(example: Example) -> Example:
     return Example(example.ids[: example.prompt_length], example.prompt_length)
 
 
-def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
-    """Examples as one batch, padded on the right; prompts and what is not scored have no label.
+def pad(examples: Sequence[Example]) -> Batch:
+    """Examples as one batch, padded on the right with the id 0; prompts and what is not scored have no label.
 
     Args:
         examples: One or more.
-        padding: The id that shorter rows are filled up with.
 
     Returns:
         A row an example, as long as the longest.
@@ -94,7 +93,7 @@ def pad(examples: Sequence[Example], padding: int = 0) -> Batch:
         ([[5, 6, 7], [5, 8, 0]], [[-100, -100, 7], [-100, 8, -100]])
     """
     length = max(map(len, examples))
-    ids = torch.full((len(examples), length), padding, dtype=torch.long)
+    ids = torch.zeros(len(examples), length, dtype=torch.long)
     mask = torch.zeros(len(examples), length, dtype=torch.long)
     labels = torch.full((len(examples), length), IGNORED, dtype=torch.long)
     for row, example in enumerate(examples):

@@ -192,12 +192,11 @@ def out_of_bounds(
     return wrong
 
 
-def firmer(ranks: Mapping[str, Sequence[Ranked]], times: float = 10.0) -> dict[str, list[Ranked]]:
-    """Rankings whose z* is so many times as high, for a control that must fail.
+def firmer(ranks: Mapping[str, Sequence[Ranked]]) -> dict[str, list[Ranked]]:
+    """Rankings whose z* is ten times as high, for a control that must fail.
 
     Args:
         ranks: By property of a person, one a template.
-        times: Above 1.
 
     Returns:
         The same ranks in every other respect.
@@ -207,4 +206,4 @@ def firmer(ranks: Mapping[str, Sequence[Ranked]], times: float = 10.0) -> dict[s
         >>> firmer({"ada/award": [one]})["ada/award"][0].strength
         2.5
     """
-    return {id: [replace(one, strength=times * one.strength) for one in rows] for id, rows in ranks.items()}
+    return {id: [replace(one, strength=10.0 * one.strength) for one in rows] for id, rows in ranks.items()}
