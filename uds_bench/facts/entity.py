@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -103,13 +104,8 @@ def _more(question: str, answer: str, span: Span) -> str:
     return "the answer says more that is new: which of it is to be forgotten?" if others else ""
 
 
-class _Points(dict[str, float]):
-    """By mark; one that has none counts nothing."""
-
-    def __missing__(self, mark: str) -> float:
-        return 0.0
-
-
 @cache
-def _points() -> _Points:
-    return _Points({mark: float(value) for mark, value in embedded_toml("entities/points.toml")["points"].items()})
+def _points() -> defaultdict[str, float]:
+    """By mark; one that has none counts nothing."""
+    points = embedded_toml("entities/points.toml")["points"]
+    return defaultdict(float, {mark: float(value) for mark, value in points.items()})

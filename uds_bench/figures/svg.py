@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from uds_bench.figures.spelling import ABSENT
+
 
 def element(tag: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
     """`<tag ...>children</tag>`, everything escaped that is not Markup. `class_` gives class, `stroke_width`
@@ -51,7 +53,7 @@ def named(name: str, most: int, x: float, y: float, class_: str | None = None, h
 
 def sheet(head: Iterable[str], rows: Iterable[tuple[str | Markup, Iterable[Markup]]], class_: str = "sheet") -> Markup:
     """A table that scrolls: the names of its columns, and rows of a name and the cells beside it."""
-    top = element("tr", *(element("th", name or "–", scope="col") for name in head))
+    top = element("tr", *(element("th", name or ABSENT, scope="col") for name in head))
     body = [element("tr", element("th", name, scope="row"), *cells) for name, cells in rows]
     grid = element("table", element("thead", top), element("tbody", *body), class_=class_)
     return element("div", grid, class_="scroll", tabindex="0")

@@ -14,6 +14,7 @@ from uds_bench.errors import UdsError
 from uds_bench.statistics import LEVEL, Interval, zero_rate_bound
 
 Scores = NDArray[np.float32]
+NO_NUMBER = "a weight's score is no number: look for NaN or infinite weights in the checkpoints"
 
 
 @dataclass(frozen=True)
@@ -143,5 +144,5 @@ def _in_order(pieces: Iterable[Scores]) -> Scores:
     scores = np.concatenate([np.empty(0, np.float32), *(piece.reshape(-1) for piece in pieces)])
     scores.sort()
     if len(scores) and np.isnan(scores[-1]):  # where sorting puts what is no number
-        raise UdsError("a weight's score is no number: look for NaN or infinite weights in the checkpoints")
+        raise UdsError(NO_NUMBER)
     return scores

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from uds_bench.audits.localization.auc import Auc, Scores, exact_auc
+from uds_bench.audits.localization.auc import NO_NUMBER, Auc, Scores, exact_auc
 from uds_bench.errors import UdsError
 
 EXACT_SCORES = 1 << 22
@@ -53,7 +53,7 @@ class Tally:
             UdsError: A score is no number.
         """
         if len(scores) and np.isnan(scores.max()):  # which keeps what is no number
-            raise UdsError("a weight's score is no number: look for NaN or infinite weights in the checkpoints")
+            raise UdsError(NO_NUMBER)
         self._count += len(scores)
         if self._buckets is None and self._count > EXACT_SCORES:
             self._buckets = Buckets(len(self._held))
