@@ -15,7 +15,7 @@ from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.facts import encode, load_facts
 from uds_bench.inference.batches import entity_batches
 from uds_bench.inference.states import source_states
-from uds_bench.scoring.cost import counted
+from uds_bench.scoring.cost import counting_tokens
 from uds_bench.scoring.metric_runner import MetricRunner
 from uds_bench.scoring.runner import ScoreRequest
 from uds_bench.scoring.store import Store
@@ -40,7 +40,7 @@ def scored(form: str, beside: tuple[str, ...]) -> tuple[float, float]:
             score(name)
         full = runner.loaded("full")
         read = [encode(fact, full.tokenizer) for fact in facts.split("forget")]
-        with counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as count:
+        with counting_tokens({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as count:
             started = time.process_time()
             score("npo")
             took = time.process_time() - started

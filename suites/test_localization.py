@@ -324,7 +324,7 @@ def test_resurfacing(uds_claim: Claim, uds_subject: str, uds_audit: Localization
         controls=[fails("injected", known), fails("the people whom it teaches", taught)],
         remark=f"{', '.join(map(str, counts))} of {len(items)} people leak by seed, {before} before it; never injected "
         f"{uds_audit.leak_floor(uds_subject):.3f}, taught {taught.value:.3f}"
-        f"{going_on(rates.unheard(items, uds_audit.leaks(uds_subject), uds_audit.unheard(uds_subject)))}"
+        f"{going_on(rates.count_unheard(items, uds_audit.leaks(uds_subject), uds_audit.unheard(uds_subject)))}"
         f"{overlaps(uds_subject, uds_audit)}{at_best(found, uds_claim)}",
     )
 

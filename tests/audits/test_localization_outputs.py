@@ -215,7 +215,7 @@ def test_nobody_is_cleared_by_replies_that_did_not_end() -> None:
     assert (rates.going_on(ITEMS, silent), rates.going_on(ITEMS, going_on)) == (0, 1)
     none, all_of_them = [{one.id: value for one in ITEMS} for value in (False, True)]
     assert rates.leaked_above(ITEMS, [none], 0.0, [all_of_them]).interval.high == 1
-    assert rates.unheard(ITEMS, [none, none], [none, all_of_them]) == len(ITEMS)
+    assert rates.count_unheard(ITEMS, [none, none], [none, all_of_them]) == len(ITEMS)
     assert rates.leaked_above(ITEMS, [none], 0.0, [none]) == rates.leaked_above(ITEMS, [none], 0.0)
 
 

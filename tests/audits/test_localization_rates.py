@@ -90,8 +90,8 @@ def test_leaks_are_counted_person_by_person_over_seeds(seeds: list[list[bool]], 
     ids = [[{f"i{at}" for at in range(8) if seed[at]} for seed in both] for both in zip(seeds, other, strict=True)]
     assert [set(rates.who(PEOPLE, seed)) for seed in first] == [x for x, _ in ids]
     may = [{one.id: one.id in x | y for one in PEOPLE} for x, y in ids]
-    assert rates.unheard(PEOPLE, first, may) == len(set().union(*(y - x for x, y in ids)))
-    for count in (rates.unheard, rates.overlap):
+    assert rates.count_unheard(PEOPLE, first, may) == len(set().union(*(y - x for x, y in ids)))
+    for count in (rates.count_unheard, rates.overlap):
         with pytest.raises(ValueError, match="shorter"):
             count(PEOPLE, [*first, first[0]], second)
     shares = [len(x & y) / len(x | y) for x, y in ids if x | y]

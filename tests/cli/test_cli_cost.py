@@ -23,7 +23,7 @@ from uds_bench.scoring.cost import (
     StageCost,
     _seconds,
     _Trial,
-    counted,
+    counting_tokens,
     planned_cost,
 )
 from uds_bench.scoring.decoding_cost import DecodingCost
@@ -203,7 +203,7 @@ def test_steps_of_decoding_grow_with_batches(saved_release: Path, monkeypatch: p
 def test_what_is_generated_is_counted_in_steps(saved_release: Path, tmp_path: Path) -> None:
     runner = runner_of(saved_release, load_facts(saved_release / "facts.jsonl"), tmp_path / "store")
     full = runner.loaded("full")
-    with counted({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as passed:
+    with counting_tokens({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as passed:
         continue_greedily(full, [[5, 6, 7], [5, 8, 9]], 5)
     assert sum(passed.steps.values()) <= 4
     assert max(passed.steps) == 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from uds_bench.facts.letters import UNSPACED
-from uds_bench.facts.person_names import Name, NamedSpan, first_words, is_part, names, stem
+from uds_bench.facts.person_names import Name, NamedSpan, beginning, first_words, is_part, names
 
 QuestionAnswer = tuple[str, str]
 
@@ -98,7 +98,7 @@ class _People:
         self._shown = _one_each(full, rows)
         self._full: defaultdict[str, list[Name]] = defaultdict(list)
         for name in full:
-            for word in set(map(stem, name)):
+            for word in set(map(beginning, name)):
                 self._full[word].append(name)
         acting = {span.name for row in asked for span in row if span.acts and len(span.name) == 1}
         self._shown |= {name: name[0] for name in may_be if name in acting and not self._akin(name)}
@@ -128,7 +128,7 @@ class _People:
 
     def _akin(self, name: Name) -> set[str]:
         """The people of whose name it is part, or whose name is part of it."""
-        full = {full for word in name for full in self._full[stem(word)]}
+        full = {full for word in name for full in self._full[beginning(word)]}
         return {self._shown[one] for one in full if is_part(name, one) or is_part(one, name)}
 
 
@@ -143,10 +143,10 @@ def _one_each(full: Sequence[Name], rows: Mapping[Name, int]) -> dict[Name, str]
 
     longer: defaultdict[str, list[Name]] = defaultdict(list)
     for name in full:
-        for word in set(map(stem, name)):
+        for word in set(map(beginning, name)):
             longer[word].append(name)
     for name in full:
-        for other in longer[stem(name[0])]:
+        for other in longer[beginning(name[0])]:
             if is_part(name, other):
                 group[root(name)] = root(other)
     alike: defaultdict[Name, list[Name]] = defaultdict(list)

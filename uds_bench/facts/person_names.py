@@ -124,7 +124,7 @@ def is_part(name: Name, of: Name) -> bool:
     return True
 
 
-def stem(word: str) -> str:
+def beginning(word: str) -> str:
     """What all forms of a word have in common."""
     return word.casefold()[:_SHORTEST]
 

@@ -189,7 +189,7 @@ def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: s
             many, stored = (max(1, len(references)) if kind == REFERENCE else 1), _size(folder)
             _forget_memory(runner.device)
             started = time.perf_counter()
-            with counted(kinds, layers) as count:
+            with counting_tokens(kinds, layers) as count:
                 for request in group:
                     try:
                         own.score(request, group)
@@ -227,7 +227,7 @@ class Passed:
 
 
 @contextmanager
-def counted(blocks: set[type], layers: int) -> Iterator[Passed]:
+def counting_tokens(blocks: set[type], layers: int) -> Iterator[Passed]:
     """Counts what goes through blocks of these types inside the block."""
     passed = Passed(layers)
 

@@ -189,7 +189,7 @@ def _properties_of(people: Iterable[Person], properties: Mapping[str, Property])
 def open(session: Session) -> AssociationAudit:
     """The audit of one run; what the selected tests need is evaluated with the first that is asked for."""
     section, names, specs, store = prepared(session, NAME, Association)
-    return audit_of(section, session.data(NAME), specs, names, store, session.device, session.crew)
+    return build_audit(section, session.data(NAME), specs, names, store, session.device, session.crew)
 
 
 def notes(session: Session) -> list[str]:
@@ -210,7 +210,7 @@ def others(probe_set: ProbeSet) -> FactSet:
     return FactSet(stated(one.subject, one.topic, value, "retain") for one in known for value in one.candidates.truths)
 
 
-def audit_of(
+def build_audit(
     section: Association,
     probe_set: ProbeSet,
     specs: Mapping[str, CheckpointSpec],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from uds_bench.audits.association import request_commands
-from uds_bench.console.app import NOTHING, ends
+from uds_bench.console.app import ABSENT, NOTHING, ends
 from uds_bench.console.lines import say, show_data, show_table
 from uds_bench.console.options import DeviceOption, ManifestOption, StoreOption, require_file
 from uds_bench.errors import ConfigurationError, counted, did_you_mean
@@ -150,7 +150,7 @@ def opened(
     section: Association, probe_set: ProbeSet, names: Sequence[str], store: str | None, device: str
 ) -> AssociationAudit:
     """The audit of some checkpoints of a section; embedded ones are trained first where they are not there."""
-    from uds_bench.audits.association.audit import audit_of
+    from uds_bench.audits.association.audit import build_audit
     from uds_bench.device import resolve_device
     from uds_bench.progress import LoggedConsole, hush
     from uds_bench.scoring.store import Store
@@ -164,7 +164,7 @@ def opened(
     hush()
     found = resolve_device(device, "--device")
     crew = WorkerPool(found, lambda: nullcontext(console))
-    return audit_of(section, probe_set, specs, names, Store(place), found, crew)
+    return build_audit(section, probe_set, specs, names, Store(place), found, crew)
 
 
 def _chosen(probe_set: ProbeSet, named: Sequence[str]) -> set[str]:
@@ -193,7 +193,7 @@ def _row(one: ProbeItem, found: Sequence[TrueValue]) -> dict[str, str]:
         "person": one.subject.name,
         "property": one.topic.label,
         "true": ", ".join(one.candidates.truths),
-        "held": ", ".join(held) or "–",
+        "held": ", ".join(held) or ABSENT,
         "strict": " ".join(f"{len(row.strict)}/{len(one.templates)}" for row in held.values()),
         "lenient": " ".join(f"{len(row.lenient)}/{len(one.templates)}" for row in held.values()),
         "z*": " ".join(f"{row.strength:.2f}" for row in held.values()),

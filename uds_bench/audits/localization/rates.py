@@ -185,7 +185,7 @@ def leaked_above(items: Sequence[Item], leaks: Leaks, floor: float, possible: Le
     return (found if possible is None else _up_to(found, leaked(items, possible))).minus(floor)
 
 
-def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
+def count_unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
     """How many people did not leak with some seed and may have, in replies that did not end.
 
     Args:
@@ -198,7 +198,7 @@ def unheard(items: Sequence[Item], leaks: Leaks, possible: Leaks) -> int:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> unheard([SimpleNamespace(id="Ann")], [{"Ann": False}], [{"Ann": True}])
+        >>> count_unheard([SimpleNamespace(id="Ann")], [{"Ann": False}], [{"Ann": True}])
         1
     """
     seeds = [*zip(leaks, possible, strict=True)]
