@@ -169,4 +169,6 @@ def test_ablations_show_a_row_a_model_and_write_every_number(
     written = json.loads((tmp_path / "a.json").read_text())
     assert written["loc_injected"]["forget"] == {"value": 0.5, "low": 0.25, "high": 0.75, "units": 18}
     assert written["loc_units_oracle_grad"]["found"]["auc"]["value"] == 0.75
-    assert "is not writable" in command("zoo", "ablations", "--json", str(tmp_path / "a.json" / "b"), exit=4).stderr
+    inside = str(tmp_path / "a.json" / "b.json")
+    assert "is not writable" in command("zoo", "ablations", "--json", inside, exit=4).stderr
+    assert "is no format" in command("zoo", "ablations", "--json", str(tmp_path / "a.txt"), exit=4).stderr
