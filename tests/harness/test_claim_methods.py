@@ -105,20 +105,13 @@ def test_how_far_off_a_value_may_be_is_as_much_as_the_table_says_or_less(share: 
         assert found.bound.value == tolerance
 
 
-def test_a_claim_of_no_table_takes_its_bound_from_the_test_and_its_name_from_the_node() -> None:
+def test_a_claim_of_no_table_takes_its_bound_from_the_test() -> None:
     for key, relation, verdict in (("at_least", ">=", "pass"), ("at_most", "<=", "fail")):
-        told = record(made(None, "a/b.py::test_mine[npo]"), lambda c, k=key: c.threshold(score(0.9), **{k: 0.5}))
+        told = record(made("test_mine"), lambda c, k=key: c.threshold(score(0.9), **{k: 0.5}))
         assert (told.id, told.kind, told.bound.relation, told.verdict) == ("test_mine", "threshold", relation, verdict)
         assert (told.statement, told.bound.origin) == ("uds of npo", "given by the test")
     with pytest.raises(ConfigurationError, match="test_mine is not in the table of claims: give at_least or at_most"):
         made("test_mine").threshold(score(0.9))
-
-
-@pytest.mark.parametrize(
-    "node", ["a/b.py::test_mine[npo]", "a/b.py::TestOurs::test_mine[npo]", "a/b.py::test_mine[of[npo]]"]
-)
-def test_a_claim_is_named_by_its_test_whatever_class_and_parameters_it_has(node: str) -> None:
-    assert record(made(None, node), lambda c: c.threshold(score(0.9), at_least=0.5)).id == "test_mine"
 
 
 def test_the_bound_of_a_subject_is_its_own() -> None:
