@@ -48,6 +48,14 @@ def test_a_claim_by_another_fixture_of_that_name_is_missing(bench: Bench) -> Non
     assert ran.verdicts == {"ours.odd": "missing"}
 
 
+def test_a_claim_without_a_name_has_that_of_its_test_whatever_class_and_parameters_it_has(bench: Bench) -> None:
+    bench.manifest()
+    body = "def test_mine(self, uds_claim, one):\n        uds_claim.identity(0.0, tolerance=0.1, what='x')\n"
+    mark = '@pytest.mark.parametrize("one", ["of[npo]"])'
+    ran = bench.run(bench.test(f"import pytest\n\nclass TestOurs:\n    {mark}\n    {body}"))
+    assert ran.verdicts == {"test_mine": "pass"}
+
+
 @pytest.mark.parametrize(
     ("audit", "fixture", "told"),
     [
