@@ -69,6 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("work") / "manifests"
     for name in FOLDERS:
         (folder / "runs" / name).mkdir(parents=True)
+    (folder / "runs" / "full" / "config.json").write_text("{}")
     (folder / "data" / "prompts").mkdir(parents=True)
     names = ("canaries.jsonl", "base.json", "prompts/a.jsonl", "prompts/b.jsonl", "masks.safetensors", "subjects.jsonl")
     for name in names:
@@ -310,6 +311,16 @@ def test_folders_come_before_hub_ids_of_the_same_name(folder: Path) -> None:
     manifest = load(folder, "[candidates]\na = 'runs'\nb = 'run'\nc = 'tofu/npo'\n[facts]\nsource = 'tofu/forget10'\n")
     assert [spec.model for spec in manifest.of(Depth).candidates.values()] == [str(folder / "runs"), "run", "tofu/npo"]
     assert manifest.of(Depth).facts.source == "tofu/forget10"
+
+
+@pytest.mark.parametrize("file", ["config.json", "adapter_config.json"])
+def test_a_folder_of_code_that_is_called_as_an_organization_hides_no_hub_id(tmp_path: Path, file: str) -> None:
+    text = "[candidates]\nx = 'open-unlearning/tofu_npo'\n"
+    (tmp_path / "open-unlearning" / "src").mkdir(parents=True)
+    (tmp_path / "open-unlearning" / "config.json").write_text("{}")
+    assert load(tmp_path, text).of(Depth).candidates["x"].model == "open-unlearning/tofu_npo"
+    (tmp_path / "open-unlearning" / "src" / file).write_text("{}")
+    assert complaint(tmp_path, text).startswith(f", line 2: candidates.x: no folder {tmp_path}/open-unlearning/tofu")
 
 
 def test_a_pattern_in_a_folder_with_brackets(tmp_path: Path) -> None:

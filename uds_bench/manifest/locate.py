@@ -9,6 +9,7 @@ import glob
 import os
 import re
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from uds_bench.checkpoints.spec import EMBEDDED
@@ -19,13 +20,15 @@ class MissingError(ValueError):
     """A path that is not there. A manifest may name many; they are told together."""
 
 
+_MOST_LOOKED_AT = 1_000
+"""Folders beside a missing one, in which a checkpoint is looked for."""
 _HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 def model(text: str, folder: Path) -> str:
     """A folder's absolute path; `zoo:NAME`, `specimen:NAME` and hub ids (`name`, `org/name`) stay as they are.
 
-    A name such as `runs/npo` is a missing folder, and no hub id, where `runs/` is beside the manifest.
+    A name such as `runs/npo` is a missing folder, and no hub id, where `runs/` beside the manifest holds a checkpoint.
     """
     if text.startswith(EMBEDDED):
         if text in EMBEDDED:
@@ -36,7 +39,7 @@ def model(text: str, folder: Path) -> str:
         return str(target)
     if _exists(target):
         raise ValueError(f"{target} is a file: name the folder that holds config.json and the weights")
-    if not _HUB_ID.fullmatch(text) or ("/" in text and _is_folder(target.parent)):
+    if not _HUB_ID.fullmatch(text) or ("/" in text and _holds_checkpoint(target.parent)):
         raise MissingError(_missing("folder", text, target))
     return text
 
@@ -120,6 +123,15 @@ def _is_folder(path: Path) -> bool:
 
 def _exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110
+
+
+def _holds_checkpoint(folder: Path) -> bool:
+    """Whether one of its folders is a checkpoint: a clone of code may be called as an organization of the hub is."""
+    return any(
+        _exists(one / name)
+        for one in islice(folder.glob("*"), _MOST_LOOKED_AT)
+        for name in ("config.json", "adapter_config.json")
+    )
 
 
 def _missing(what: str, text: str, target: Path) -> str:
