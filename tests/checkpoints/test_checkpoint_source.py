@@ -155,6 +155,26 @@ def test_hub_ids_come_from_the_cache_when_offline(hub: Path) -> None:
         assert shape(spec).family == "llama"
 
 
+def test_the_hub_is_asked_once_for_what_it_gave(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, ref = CheckpointSpec("org/name"), hub / "refs" / "main"
+    ref.rename(tmp_path / "main")
+    with pytest.raises(CheckpointError, match="the hub was not reached"):
+        resolve(spec)
+    (tmp_path / "main").rename(ref)
+    found = resolve(spec)  # a failure is not kept
+    ref.unlink()
+    assert resolve(spec) == found
+    with pytest.raises(CheckpointError, match="the hub was not reached"):
+        shape(spec)  # other files
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("HF_HUB_CACHE", str(tmp_path / "other"))
+        with pytest.raises(CheckpointError, match="the hub was not reached"):
+            resolve(spec)
+    shutil.rmtree(found.model)
+    with pytest.raises(CheckpointError, match="the hub was not reached"):
+        resolve(spec)
+
+
 @pytest.mark.parametrize(("name", "near"), [("npo-finale", "npo-final"), ("modles/npo", "models/npo")])
 def test_a_name_like_a_folder_nearby_is_told(
     hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, near: str

@@ -86,6 +86,10 @@ def config_folder(spec: CheckpointSpec) -> Path:
     return folder
 
 
+_fetched: dict[tuple[str | None, ...], Path] = {}
+"""Where the files of a hub id are: a run asks often, and each time the hub would be asked anew."""
+
+
 def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
     local = Path(name).expanduser()
     if local.is_dir():
@@ -100,17 +104,22 @@ def _folder(name: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
         raise CheckpointError(f"checkpoint {name}: no such folder: check the path")
     cache = os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    offline = offline or huggingface_hub.is_offline_mode()
+    asked = (name, revision, cache, str(offline), *patterns)
+    if asked in _fetched and _fetched[asked].is_dir():
+        return _fetched[asked]
     try:
-        return Path(
+        _fetched[asked] = Path(
             huggingface_hub.snapshot_download(
                 name,
                 revision=revision,
                 cache_dir=cache,
-                local_files_only=offline or huggingface_hub.is_offline_mode(),
+                local_files_only=offline,
                 allow_patterns=list(patterns),
                 ignore_patterns=list(_SKIPPED),
             )
         )
+        return _fetched[asked]
     except failures() as error:  # the hub raises a score of unrelated classes; each means: no files
         if isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled):
             why, how = f"the hub was not reached, nor is it in HF_HUB_CACHE ({cache})", "check the name and the network"
