@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from safetensors.torch import load_file, save_file
 
 from uds_bench.checkpoints import CheckpointSpec, load, resolve, shape
@@ -248,3 +249,20 @@ def test_a_candidate_has_as_many_weights_as_the_full_model(
     with pytest.raises(CheckpointError, match=told) as caught:
         check_shapes("npo", specs)
     assert str(caught.value).startswith(f"npo ({other}): it has ")
+
+
+def test_tokens_added_in_training_are_told_and_what_is_told_mends_it(llama: Path, tmp_path: Path) -> None:
+    full, npo, tokenizer = CheckpointSpec(str(llama)), tmp_path / "npo", tiny_tokenizer()
+    count, specs = shape(full).vocabulary, {"full": full, "npo": CheckpointSpec(str(npo))}
+    for more, told in ((1, "training added 1 token: "), (128, "training added 128 tokens: "), (129, "patching needs")):
+        model = FAMILIES["llama"](count)
+        model.resize_token_embeddings(count + more)
+        save_checkpoint(npo, model, tokenizer)
+        with pytest.raises(CheckpointError, match=f"its vocabulary is {count + more}, .* is {count}: {told}") as caught:
+            check_shapes("npo", specs)
+        assert (f"(model.resize_token_embeddings({count}), and" in str(caught.value)) == (more < 129)
+    model.resize_token_embeddings(count)
+    shutil.rmtree(npo)
+    save_checkpoint(npo, model, tokenizer)
+    check_shapes("npo", specs)
+    assert load(specs["npo"]).model.config.vocab_size == count

@@ -40,6 +40,8 @@ _PARTS = re.compile(r"(^|_)(layer|block|expert|head|group|depth|stage|module)s?(
 _PARTS_OF = {"weights": ("model.safetensors", "model.safetensors.index.json"), "a tokenizer": TOKENIZER_FILES}
 MOST_NEAR = 1_000
 """The most places that are looked through for a name like one that is not there."""
+ADDED = 128
+"""The most tokens that training is taken to have added, one for padding say, or as many as make a round number."""
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -280,11 +282,17 @@ def check_shapes(name: str, specs: Mapping[str, CheckpointSpec]) -> None:
     if "full" not in specs or name == "full" or specs["full"].model.startswith(EMBEDDED):
         return
     (own, mine), (full, theirs) = (_sizes(specs[each]) for each in (name, "full"))
-    for what in ("family", "vocabulary", "layers", "width"):
+    for what in ("family", "layers", "width", "vocabulary"):
         if getattr(own, what) != getattr(full, what):
+            how = "patching needs a checkpoint that was made from the full model"
+            if what == "vocabulary" and 0 < (more := own.vocabulary - full.vocabulary) <= ADDED:
+                how = (
+                    f"training added {more} token{'s' * (more > 1)}: drop what was added "
+                    f"(model.resize_token_embeddings({full.vocabulary}), and the full model's tokenizer) and save it"
+                )
             raise CheckpointError(
                 f"{name} ({specs[name].model}): its {what} is {getattr(own, what)}, the full model's is "
-                f"{getattr(full, what)}: patching needs a checkpoint that was made from the full model"
+                f"{getattr(full, what)}: {how}"
             )
     if mine != theirs and mine and theirs:  # what is added can hide what is there, or do its learning
         raise CheckpointError(
