@@ -12,12 +12,13 @@ import threading
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing import parent_process
+from pathlib import Path
 from typing import Any
 
 from uds_bench.errors import one_line
 
 MEMORY = 2 << 30
-"""Bytes of address space that a child has."""
+"""Bytes of address space that a child's calls may take, beside its libraries: torch for CUDA alone takes as many."""
 A_CALL = 0.005
 """Seconds of computing that each call adds to a child's allowance: a call that always uses all of it is no use."""
 ANSWER = 1 << 24
@@ -114,9 +115,9 @@ def serve(function: str, seconds: int) -> None:
     call = getattr(import_module(module), name)
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr
-    allowed = float(seconds)
+    allowed, most = float(seconds), _taken() + MEMORY
     for line in sys.stdin.buffer:
-        _limit(math.ceil(allowed := allowed + A_CALL))
+        _limit(math.ceil(allowed := allowed + A_CALL), most)
         try:
             answer = json.dumps({"value": call(*json.loads(line))})
             if len(answer) > ANSWER:
@@ -127,12 +128,20 @@ def serve(function: str, seconds: int) -> None:
         answers.flush()
 
 
-def _limit(seconds: int) -> None:
-    """Limit this process: it is killed after so many seconds of computing, and gets no more memory than `MEMORY`."""
+def _taken() -> int:
+    """Bytes of address space that this process has, where the system tells it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _limit(seconds: int, memory: int) -> None:
+    """Limit this process: it is killed after so many seconds of computing, and gets no more memory than that."""
     try:
         import resource
     except ImportError:  # not on Windows
         return
-    for what, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, MEMORY)):
+    for what, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory)):
         with suppress(ValueError, OSError):
             resource.setrlimit(what, (most, resource.getrlimit(what)[1]))

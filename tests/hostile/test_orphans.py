@@ -97,6 +97,36 @@ def test_a_child_answers_raises_and_is_started_again_after_it_went_too_far() -> 
     child.close()
 
 
+LARGE = """
+import mmap, sys
+import uds_bench.checkpoints.bounded
+def reserved(gib):
+    return mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+library = reserved(3)
+def take(gib):
+    return len(reserved(gib)) >> 30
+def has_torch():
+    return "torch" in sys.modules
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says what a process has, and limits it")
+def test_what_a_library_takes_is_not_counted_among_what_a_call_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As CUDA builds of torch do."""
+    (tmp_path / "large_library.py").write_text(LARGE)
+    monkeypatch.syspath_prepend(tmp_path)
+    child = Child("large_library:take", 60)
+    assert child.ask(1) == 1
+    with pytest.raises(ChildError, match=r"OSError.*Cannot allocate memory"):
+        child.ask(3)
+    child.close()
+    child = Child("large_library:has_torch", 60)
+    assert child.ask(), "torch is loaded before a configuration is read within limits"
+    child.close()
+
+
 def test_drafts_of_killed_writers_are_cleared_and_those_of_others_are_not(tmp_path: Path) -> None:
     old, young = (tmp_path / f".a.json.{sign * 16}" for sign in "01")
     others = tmp_path / f".b.json.{'0' * 16}", tmp_path / ".a.json.bak", tmp_path / ".lock"

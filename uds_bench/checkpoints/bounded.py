@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoConfig, AutoTokenizer  # before the child has limits: they are for what is read
+
 from uds_bench.children import Child, ChildError, LimitError
 from uds_bench.errors import CheckpointError
 from uds_bench.storage import load_json
@@ -108,8 +110,6 @@ def numbers(said: Any, key: str = "") -> Iterator[tuple[str, float]]:
 
 def read(folder: str) -> bool:
     """Read a folder's configuration and tokenizer as a run does; it is for the time and memory that it takes."""
-    from transformers import AutoConfig, AutoTokenizer
-
     AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     return True
