@@ -49,7 +49,12 @@ def test_a_worker_that_dies_leaves_a_crash_and_no_gap(bench: Bench) -> None:
 
 def test_configuration_errors_are_told_once_and_end_with_4(bench: Bench) -> None:
     bench.manifest(["copy"], more='[expect]\n"depth.score[nobody]" = { verdict = "fail", reason = "x" }\n')
-    assert "matches no claim" in bench.refused(DEPTH, "-n", "1")
+    report = bench.folder / "run.json"
+    report.write_text("{}")
+    bench.run(DEPTH, "-n", "1", "--co", "--uds-json", report)
+    assert report.exists()
+    assert "matches no claim" in bench.refused(DEPTH, "-n", "1", "--uds-json", report)
+    assert not report.exists(), "a report of an earlier run is not taken for this one's"
 
 
 @pytest.mark.slow

@@ -48,6 +48,8 @@ class RunSession:
     def pytest_sessionstart(self) -> None:
         """Puts what a method was seen to do into pytest's JUnit file, if there is one. What makes the run red becomes a
         failed test, and the rest becomes properties."""
+        if self.config.getoption("dist", "no") != "no":  # a process with workers of pytest-xdist collects nothing
+            self._remove_report()
         if (junit := self.config.stash.get(xml_key, None)) is None:
             return
         for remark in self.found.remarks:
@@ -80,10 +82,7 @@ class RunSession:
             self.found.planned = {}
         if not chosen:
             return
-        report = self.run.settings.json
-        if report is not None and not (only_listed or self.is_worker):
-            with suppress(OSError):  # where it cannot be written either, that is told in the end
-                report.unlink()  # a run that cannot be made leaves none that looks like its own
+        self._remove_report()
         try:
             if not only_listed:
                 self.run.prepare(chosen)
@@ -95,6 +94,13 @@ class RunSession:
                 raise pytest.UsageError(*error.causes) from None
             # A worker cannot end the whole run: it takes no tests, and the process above it says why.
             self.refusals, items[:] = error.causes, []
+
+    def _remove_report(self) -> None:
+        """A run that cannot be made leaves no report that looks like its own; one that only lists removes none."""
+        report = self.run.settings.json
+        if report is not None and not (self.config.option.collectonly or self.is_worker):
+            with suppress(OSError):  # where it cannot be written either, that is told in the end
+                report.unlink()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
