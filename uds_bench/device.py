@@ -1,17 +1,21 @@
-"""Where models run, and how many facts go through one at a time."""
+"""Where models run, what of the machine is theirs, and how many facts go through one at a time."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from uds_bench.errors import ConfigurationError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 BATCH_SIZE = "UDS_BENCH_BATCH_SIZE"
 """Environment variable of who chooses it, as the processes that score have the environment of the one above them."""
+CGROUPS = Path("/sys/fs/cgroup")
+"""Where Linux tells a container's limits."""
 _DEVICE = re.compile(r"cpu|cuda(:[0-9]+)?")
 
 
@@ -19,14 +23,42 @@ def cores() -> int:
     """Processor cores that this process may use.
 
     Returns:
-        1 or more: those that `taskset` or a scheduler leave it, where the system says so, or else all of the machine.
+        1 or more: those that `taskset`, a scheduler or a container leave it, where the system says so, or else all of
+        the machine.
 
     Example:
         >>> 1 <= cores() <= os.cpu_count()
         True
     """
     usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+    found = len(usable(0)) if usable is not None else os.cpu_count() or 1
+    match _limit("cpu.max") or _limit("cpu/cpu.cfs_quota_us") + _limit("cpu/cpu.cfs_period_us"):
+        case [quota, period] if quota.isdigit():  # microseconds of computing in each so many; else `max` or -1
+            return max(1, min(found, math.ceil(int(quota) / int(period))))
+    return found
+
+
+def memory() -> int:
+    """Main memory that processes may use.
+
+    Returns:
+        Bytes: those of the machine, or as many as its container has.
+
+    Example:
+        >>> memory() > 1 << 28
+        True
+    """
+    limits = _limit("memory.max") + _limit("memory/memory.limit_in_bytes")
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([machine, *map(int, filter(str.isdigit, limits))])
+
+
+def _limit(name: str) -> list[str]:
+    """The words of a limit, of version 2 or 1 of cgroups; none where there is no such limit."""
+    try:
+        return (CGROUPS / name).read_text().split()
+    except OSError:
+        return []
 
 
 def is_device(word: object) -> bool:

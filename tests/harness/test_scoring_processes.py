@@ -69,7 +69,9 @@ def test_two_processes_and_one_find_the_same(models: Path, tmp_path: Path, monke
             assert two[request] == one[request]
 
 
-def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_models_few_groups_and_gpus_are_scored_here(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scorer, full = runner(models, models / "nowhere", {}), CheckpointSpec(str(models / "full"))
 
     def work(groups: int, of: CheckpointSpec | None = full) -> list[Work]:
@@ -85,7 +87,11 @@ def test_large_models_few_groups_and_gpus_are_scored_here(models: Path, monkeypa
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
     assert workers.processes(work(20), "cpu") == 1, "runs side by side share the machine"
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT")
-    monkeypatch.setattr("os.sysconf", lambda _: 1024)
+    monkeypatch.setattr(workers, "cores", lambda: 64)
+    monkeypatch.setattr("uds_bench.device.CGROUPS", tmp_path)
+    (tmp_path / "memory.max").write_text(str(7 << 30))
+    assert workers.processes(work(64), "cpu") == 3, "a process takes more than its models"
+    (tmp_path / "memory.max").write_text(str(1 << 20))
     assert workers.processes(work(20), "cpu") == 1
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from uds_bench.device import cores
+from uds_bench.device import cores, memory
 from uds_bench.progress import OpenConsole, watched
-from uds_bench.scoring.engine import Engine, Groups, complete, models_memory, needs
+from uds_bench.scoring.engine import BASE, Engine, Groups, complete, models_memory, needs
 from uds_bench.scoring.spread import Spread, Work
 
 WORTH_A_PROCESS = 8
@@ -128,6 +128,6 @@ def processes(works: Sequence[Work], device: str) -> int:
     if device != "cpu" or groups < WORTH_A_PROCESS or usable < 2 or len(largest) < len(works):
         return 1
     most = max(models_memory(spec, trains) for spec, trains in largest)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fitting = int(SHARE * memory / runs / max(most, 1))
+    room = memory() / runs
+    fitting = int(min(SHARE * room / max(most, 1), room / (BASE + most)))
     return max(1, min(usable, groups, fitting))
