@@ -66,8 +66,9 @@ def plan(
 ) -> None:
     """Show which scores are stored already and which would be computed, and how many people a margin takes.
 
-    Reads files alone, weights for their digests and for NaN, and loads no model but for `--cost`. "not built": an
-    embedded model is still to be trained. Exits 4 if a checkpoint is unusable, as a run would, and says why.
+    Reads files alone, weights for their digests and for NaN, and loads no model but for `--cost`. Hub ids are
+    downloaded. "not built": an embedded model is still to be trained. Exits 4 if a checkpoint is unusable, as a run
+    would, and says why.
     """
     from uds_bench.claims.waivers import looser_thresholds
 
