@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_samples import bypass_section, write_bypass
 from commands import Command, Refused
 from made_reports import claim, run_of
+from small_runs import Bench
 
 from uds_bench.cards.card import cards
 from uds_bench.checkpoints import digests, reading
@@ -19,6 +21,8 @@ from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
 from uds_bench.trials import check
+
+BYPASS = Path(__file__).parents[2] / "suites" / "test_bypass.py"
 
 
 @pytest.fixture
@@ -331,6 +335,34 @@ def test_weights_that_were_not_judged_get_no_card(command: Command, card: Path, 
     assert "npo: its files have changed since depth.score[npo] was decided" in told
     shown = command("card", judged, "--out", release / "cards", exit=1)
     assert "no card: npo: its files have changed since depth.score[npo] was decided" in shown.stderr
+
+
+def reworded(file: Path) -> None:
+    file.write_text(file.read_text().replace("A life.", "A long life."))
+
+
+@pytest.mark.parametrize(
+    ("exchange", "told"),
+    [
+        (lambda folder: shutil.copytree(folder / "one", folder / "two", dirs_exist_ok=True), "npo.2: its files have"),
+        (lambda folder: reworded(folder / "canaries.jsonl"), "npo.1: its questions have"),
+    ],
+    ids=["the second seed", "canaries"],
+)
+def test_of_all_seeds_and_questions_a_card_is_of_those_that_were_judged(
+    command: Command, bench: Bench, exchange: Callable[[Path], object], told: str
+) -> None:
+    """Claims name the first seed's files alone, and no canaries."""
+    write_bypass(bench.folder)
+    (bench.folder / "uds.toml").write_text(bypass_section("{ npo = ['one', 'two'] }"))
+    bench.run(BYPASS, store=bench.folder / "store")
+    run, cards = bench.folder / "report.json", bench.folder / "cards"
+    command("card", run, "--out", cards)
+    shutil.rmtree(cards)
+    exchange(bench.folder)
+    shown = command("card", run, "--out", cards, exit=1)
+    assert f"no card: {told} changed since the run: run `pytest suites/` again" in shown.stderr
+    assert not cards.exists()
 
 
 @pytest.mark.parametrize(("what", "told"), [("retain", "retain: its files and references"), ("facts", "questions")])

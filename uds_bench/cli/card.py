@@ -70,8 +70,9 @@ def card(
     judged = {
         name for section in manifest.sections.values() for one in section.judged() for name in section.members(one)
     }
-    if changed := [line for name, line in changed_inputs(found, manifest) if name not in judged]:
-        raise ConfigurationError(f"{run}: {changed[0]}: run `pytest suites/` again")
+    changed = list(changed_inputs(found, manifest))
+    if others := [line for name, line in changed if name not in judged]:
+        raise ConfigurationError(f"{run}: {others[0]}: run `pytest suites/` again")
     for one in made:
         if why := next((f"{of.name} {told}" for of in (*one.claims, *one.basis) if (told := contradicted(of))), ""):
             say(f"uds-bench: no card: {why}: {run} contradicts itself, run `pytest suites/` again", err=True)
@@ -79,6 +80,10 @@ def card(
             continue
         try:
             files, statement = _made(one, found, run, manifest)
+            # A claim names the files of one seed, and no questions: what scores were read from is looked up as well.
+            behind = _behind(one.candidate, manifest)
+            if own := [line for name, line in changed if name in behind]:
+                raise CheckpointError(f"{own[0]}: run `pytest suites/` again")
         except CheckpointError as error:
             say(f"uds-bench: no card: {error}", err=True)
             missing = True
@@ -198,6 +203,12 @@ def _decided_anew(found: RunReport, manifest: Manifest, store: StorePlace | None
     with TemporaryDirectory() as folder:
         now = judged(options, Path(folder), own, files)
         return list(departures(found.claims, now.claims))
+
+
+def _behind(candidate: str, manifest: Manifest) -> set[str]:
+    """The checkpoints that the verdicts on a candidate rest on: its own, one or one a seed, and controls."""
+    judging = [section for section in manifest.sections.values() if candidate in section.judged()]
+    return {name for section in judging for name in section.needed([candidate])}
 
 
 def _made(one: Card, found: RunReport, run: Path, manifest: Manifest) -> tuple[dict[str, str], dict[str, Any]]:
