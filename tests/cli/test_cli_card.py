@@ -304,6 +304,17 @@ def test_what_stands_beside_a_card_says_the_same(command: Command, card: Path, j
     assert f"{file} is not what `uds-bench card` writes of this run" in command("verify", card, judged, exit=1).stdout
 
 
+@pytest.mark.parametrize(("said", "lie"), [("card FAILED", "card PASSED"), ("value: ", "value: 0.99 #")])
+def test_the_rows_for_the_hub_say_the_same(command: Command, card: Path, judged: Path, said: str, lie: str) -> None:
+    file = card.parent / "eval_results" / "uds_bench.yaml"
+    rows = file.read_text()
+    assert said in rows
+    file.write_text(rows.replace("owner/name", "another/dataset"))
+    assert command("verify", card, judged).exit_code == 0, "whoever releases it names the dataset"
+    file.write_text(rows.replace(said, lie))
+    assert f"{file} is not what `uds-bench card` writes of this run" in command("verify", card, judged, exit=1).stdout
+
+
 def test_a_file_in_a_folder_of_the_candidate_counts(command: Command, card: Path, judged: Path, release: Path) -> None:
     """Such as a template that is used as soon as somebody names tools."""
     template = release / "runs" / "npo" / "additional_chat_templates" / "tool_use.jinja"

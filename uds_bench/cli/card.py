@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MOST = 1 << 26
 """Bytes of a file beside a card."""
+ROWS = "eval_results/uds_bench.yaml"
+"""Beside a card, what the hub shows of it."""
+DATASET = r"[\w.-]+/[\w.-]+"
 EXAMPLE = "uds-bench card run.json --out cards"
 VERIFY_EXAMPLE = "uds-bench verify cards/npo/card.json run.json"
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.json", help="What `pytest suites/ --uds-json` wrote.")]
@@ -56,14 +59,11 @@ def card(
     Cards hold numbers and digests: no message of a claim, no reply and nobody's name. Exits 1 if a candidate gets none.
     """
     found = read_run(run)
-    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
-
     from uds_bench.cards.card import cards
-    from uds_bench.cards.eval_results import eval_results
     from uds_bench.cards.files import judged_manifest
     from uds_bench.cards.verify import contradicted
 
-    if benchmark is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", benchmark):
+    if benchmark is not None and not re.fullmatch(DATASET, benchmark):
         raise ConfigurationError(f"--benchmark: {benchmark!r} is no dataset of the hub: give owner/name")
 
     made, manifest, missing = cards(found), judged_manifest(found, str(run)), False
@@ -90,11 +90,8 @@ def card(
             continue
         folder = require_writable(out / one.candidate, "--out")
         write_json(folder / "card.json", statement)
-        for name, text in _beside(one, found, files).items():
+        for name, text in _beside(one, found, files, benchmark).items():
             write_atomic(folder / name, text)
-        if benchmark is not None:
-            rows = yaml_dump(eval_results(one, found, benchmark))
-            write_atomic(folder / "eval_results" / "uds_bench.yaml", rows.encode())
         say(f"{one.result}: {folder / 'card.json'}")
     raise typer.Exit(1 if missing else 0)
 
@@ -137,8 +134,8 @@ def verify(
         files, made = _made(judged[name], found, run, manifest)
         told += differences(written, made, judged[name])
         told += unlike_rules(judged[name], manifest)
-        for file, text in _beside(judged[name], found, files).items():
-            if not (place := card.with_name(file)).exists():
+        for file, text in _beside(judged[name], found, files, _dataset(card.parent / ROWS)).items():
+            if not (place := card.parent / file).exists():
                 continue
             if _said(file, read_regular(place, MOST) or b"") != _said(file, text):
                 told.append(f"{place} is not what `uds-bench card` writes of this run")
@@ -163,15 +160,26 @@ OF_HOLDER = "every_eval_ever.json"
 """In which whoever hands it in fills in who he is."""
 
 
-def _beside(one: Card, found: RunReport, files: Mapping[str, str]) -> dict[str, bytes]:
-    """What stands beside card.json, by name, as it is written."""
+def _beside(one: Card, found: RunReport, files: Mapping[str, str], benchmark: str | None) -> dict[str, bytes]:
+    """What stands beside card.json, by name, as it is written; rows for the hub where a dataset of it is named."""
+    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
+
     from uds_bench.cards.cyclonedx import cyclonedx
+    from uds_bench.cards.eval_results import eval_results
     from uds_bench.cards.every_eval_ever import every_eval
     from uds_bench.cards.markdown import page
 
     told = {"cyclonedx.json": cyclonedx(one, found, files), OF_HOLDER: every_eval(one, found, files)}
     plain = {name: json.dumps(value, indent=1, allow_nan=False).encode() + b"\n" for name, value in told.items()}
-    return {"card.md": page(one, found, files).encode(), **plain}
+    rows = {} if benchmark is None else {ROWS: yaml_dump(eval_results(one, found, benchmark)).encode()}
+    return {"card.md": page(one, found, files).encode(), **plain, **rows}
+
+
+def _dataset(rows: Path) -> str:
+    """The dataset that rows for the hub are filed under, as the first of them says; "" where none does."""
+    text = (read_regular(rows, MOST) or b"") if rows.exists() else b""
+    said = re.search(rf"\bid: ({DATASET})$", text.decode(errors="replace"), re.MULTILINE)
+    return said[1] if said else ""
 
 
 def _said(name: str, text: bytes) -> Any:
