@@ -13,6 +13,7 @@ import secrets
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -109,8 +110,9 @@ def load_json(text: str | bytes) -> Any:
 
 
 def load_document(text: str, finite: bool = False) -> Any:
-    """The JSON that somebody sent. Raises ValueError also for what nobody writes: numbers too large to count with, and
-    halves of characters, which no file and no terminal takes; `finite`: for NaN and Infinity as well."""
+    """The JSON that somebody sent. Raises ValueError also for what nobody writes: numbers too large to count with,
+    halves of characters, which no file and no terminal takes, and a key twice, of which others read the first;
+    `finite`: for NaN and Infinity as well."""
 
     def constant(word: str) -> float:
         if finite:
@@ -118,7 +120,9 @@ def load_document(text: str, finite: bool = False) -> Any:
         return float(word)
 
     try:
-        value = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=constant)
+        value = json.loads(
+            text, parse_int=_whole, parse_float=_fraction, parse_constant=constant, object_pairs_hook=_each_once
+        )
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -127,6 +131,13 @@ def load_document(text: str, finite: bool = False) -> Any:
         before, half = error.object[max(error.start - NEAR, 0) : error.start], error.object[error.start]
         raise ValueError(f"half a character, {half!a}, behind {before}") from None
     return value
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {key[:NEAR]!a} stands twice")
+    return found
 
 
 def _whole(digits: str) -> int:

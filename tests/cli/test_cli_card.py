@@ -304,6 +304,24 @@ def test_what_stands_beside_a_card_says_the_same(command: Command, card: Path, j
     assert f"{file} is not what `uds-bench card` writes of this run" in command("verify", card, judged, exit=1).stdout
 
 
+@pytest.mark.parametrize("name", ["card.json", "run.json", "cyclonedx.json", "every_eval_ever.json"])
+def test_a_key_that_stands_twice_is_no_document(
+    command: Command, refused: Refused, card: Path, judged: Path, name: str
+) -> None:
+    """Here the last one counts, elsewhere the first."""
+    file = judged if name == "run.json" else card.with_name(name)
+    text = file.read_text()
+    key = next(iter(json.loads(text)))
+    file.write_text(text.replace("{", f'{{"{key}": "PASSED", ', 1))
+    assert json.loads(file.read_text()) == json.loads(text)
+    if name in ("card.json", "run.json"):
+        assert f"the key '{key}' stands twice" in refused("verify", card, judged)
+    else:
+        assert f"{file} is not what" in command("verify", card, judged, exit=1).stdout
+    if name == "run.json":
+        assert f"the key '{key}' stands twice" in refused("card", judged, "--out", judged.parent / "again")
+
+
 @pytest.mark.parametrize(("said", "lie"), [("card FAILED", "card PASSED"), ("value: ", "value: 0.99 #")])
 def test_the_rows_for_the_hub_say_the_same(command: Command, card: Path, judged: Path, said: str, lie: str) -> None:
     file = card.parent / "eval_results" / "uds_bench.yaml"

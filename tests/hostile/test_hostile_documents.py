@@ -140,6 +140,7 @@ def test_goldens_of_another_form_are_refused_with_the_place(
         ("9" * 5_000, "a number has 5000 digits"),
         ("[" * 100_000, "it is nested too deeply"),
         ("[NaN]", "NaN is no number"),
+        ('[{"a": {"result": 1, "b": 2, "result": 1}}]', "the key 'result' stands twice"),
     ],
 )
 def test_what_nobody_writes_is_no_document(text: str, told: str) -> None:

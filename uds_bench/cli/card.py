@@ -20,6 +20,7 @@ from uds_bench.errors import CheckpointError, ConfigurationError
 from uds_bench.storage import (
     StorePlace,
     file_digest,
+    load_document,
     read_regular,
     require_writable,
     scores_place,
@@ -187,8 +188,8 @@ def _said(name: str, text: bytes) -> Any:
     if not name.endswith(".json"):
         return text
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = load_document(text.decode())
+    except ValueError:
         return text
     if name == OF_HOLDER and isinstance(found, dict) and isinstance(source := found.get("source_metadata"), dict):
         return found | {"source_metadata": source.get("additional_details")}
