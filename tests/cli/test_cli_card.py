@@ -453,6 +453,7 @@ PASSES = claim("depth.score[npo]")
         ([PASSES, claim("depth.self_patch", "fail")], "FAILED"),
         ([PASSES, claim("bypass.weights_decide", "fail")], "PASSED"),
         ([claim("depth.score[npo]", "not applicable"), claim("depth.self_patch")], "FAILED"),
+        ([claim("depth.basis[npo]", kind="identity"), claim("depth.score[npo]", "waived")], "FAILED"),
     ],
 )
 def test_the_result_is_the_worst_of_the_candidate_and_of_what_it_rests_on(

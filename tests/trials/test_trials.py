@@ -312,7 +312,7 @@ def test_a_run_shows_its_rows_as_claims_over_seeds(idle: Trials) -> None:
     assert (itself.id, itself.verdict) == ("method.itself", Verdict.FAIL)
     assert itself.message.endswith(": a golden is missing")
     nothing = method_card(idle, [replace(one, verdict=Verdict.NOT_APPLICABLE, cause=None)]).records[-1]
-    assert nothing.message.endswith("does not clear the gate: no claim passes")
+    assert nothing.message.endswith("does not clear the gate: no claim passes, identities apart")
     (red,) = method_card(idle, [*seeds, replace(one, verdict=Verdict.FAIL, cause=None)]).records
     assert (red.verdict, red.cause) == (Verdict.FAIL, None)
 
@@ -324,6 +324,12 @@ def test_a_method_says_itself_what_it_is_not_meant_to_pass(tmp_path: Path, monke
     missed = ClaimRecord(f"{BED}.b", "seed0", "threshold", Verdict.FAIL, "")
     card = method_card(found, [passed, missed])
     assert card.ok
+    assert card.sentence == (
+        f"{found.method.name} clears every claim of {BED} but for 1 that it is not meant to pass ({BED}.b)"
+    )
+    consistent = replace(passed, id=f"{BED}.forced_consistency", kind="identity")
+    assert not method_card(found, [consistent, missed]).ok, "an identity holds of any model"
+    assert method_card(found, [consistent, passed, missed]).ok
     assert [row.expected for row in card.rows] == ["", "it refuses"]
     assert card.records[1].message.endswith(
         f"[method {found.method.name}]: seeds: 1 fail; not meant to pass: it refuses"

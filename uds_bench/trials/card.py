@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from uds_bench.audits import registry
 from uds_bench.claims.record import Bound, ClaimRecord
 from uds_bench.claims.rules import IS_PASSED, NOT_MEANT
 from uds_bench.statistics.intervals import Interval, cluster_interval
@@ -16,6 +17,7 @@ from uds_bench.verdicts import Cause, Flag, Verdict
 
 ITSELF = "method.itself"
 """What stands beside the claims about what a method makes: whether it is one at all."""
+METHOD = "skewness-corrected t interval over seeds"
 WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
@@ -64,9 +66,12 @@ class MethodCard:
 
     @property
     def ok(self) -> bool:
-        """Whether the method clears every claim with every seed, but for those expected to fail, and at least one."""
-        passes = any(row.verdict == Verdict.PASS for row in self.rows)
-        return not self.problems and passes and all(row.is_good for row in self.rows)
+        """Whether the method clears every claim with every seed, but for those expected to fail, and at least one that
+        is no identity: those hold of any model."""
+        known = registry.claims()
+        passed = [known.get(row.claim) for row in self.rows if row.verdict == Verdict.PASS]
+        shows = any(spec is None or spec.kind != "identity" for spec in passed)
+        return not self.problems and shows and all(row.is_good for row in self.rows)
 
     @property
     def records(self) -> list[ClaimRecord]:
@@ -88,9 +93,11 @@ class MethodCard:
     def sentence(self) -> str:
         """What it came to."""
         if self.ok:
-            return f"{self.method} clears every claim of {', '.join(one.audit for one in self.costs)}"
+            spared = [row.claim for row in self.rows if row.expected]
+            but = f" but for {len(spared)} that it is not meant to pass ({', '.join(spared)})" if spared else ""
+            return f"{self.method} clears every claim of {', '.join(one.audit for one in self.costs)}{but}"
         red = self.missed + ["see the errors"] * bool(self.problems)
-        return f"{self.method} does not clear the gate: {', '.join(red) or 'no claim passes'}"
+        return f"{self.method} does not clear the gate: {', '.join(red) or 'no claim passes, identities apart'}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -146,7 +153,7 @@ def _record(subject: str, method: str, row: ClaimRow) -> ClaimRecord:
         cause=Cause(row.cause) if row.cause else None,
         flag=Flag.DECLARED if declared else None,
         observed=row.observed,
-        interval=None if row.low is None or row.high is None else Interval(row.low, row.high, "t", count),
+        interval=None if row.low is None or row.high is None else Interval(row.low, row.high, METHOD, count),
         unit="seeds",
         bound=Bound(needs=row.needs),
         expected={"reason": row.expected} if declared else {},
@@ -163,7 +170,8 @@ def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
         records: One a seed.
 
     Returns:
-        The mean of what was observed, in the claim's unit, with Student's interval; None where a seed has no number.
+        The mean of what was observed, in the claim's unit, with the skewness-corrected t interval of
+        `cluster_interval`, each seed a cluster; None where a seed has no number.
 
     Example:
         >>> from dataclasses import replace
