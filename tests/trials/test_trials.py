@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 from functools import partial
@@ -377,6 +378,31 @@ def test_models_of_a_method_without_a_file_are_made_anew() -> None:
     exec("def forget(model, tokenizer, forget, retain, seed): return model", typed)
     assert UserMethod.of(typed["forget"]).code != UserMethod.of(typed["forget"]).code
     assert UserMethod.of(tried.nudged).code == UserMethod.of(tried.idle).code != builtin("npo").code
+
+
+def test_what_a_method_calls_may_lie_in_folders_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever moved its code one folder down kept the models of its first version."""
+    linked, home = tmp_path / "linked", tmp_path / "home"
+    for place in (linked, home / "package" / "inner", home / ".venv", home / "env", home / "package" / "__pycache__"):
+        place.mkdir(parents=True)
+    (home / "package" / "beside").symlink_to(linked)
+    (home / "env" / "pyvenv.cfg").touch()
+    (home / "far_method.py").write_text("def forget(model, tokenizer, forget, retain, seed): return model\n")
+    monkeypatch.syspath_prepend(home)
+    forget = importlib.import_module("far_method").forget
+    seen = [UserMethod.of(forget).code]
+    for below in (home / "package" / "inner", linked):
+        for version in (1, 2):
+            (below / "steps.py").write_text(f"STEPS = {version}\n")
+            seen.append(UserMethod.of(forget).code)
+    assert len(set(seen)) == len(seen)
+    for aside in (home / ".venv", home / "env", home / "package" / "__pycache__"):
+        (aside / "steps.py").write_text("STEPS = 3\n")
+    (home / "gone.py").symlink_to(home / "nowhere.py")
+    assert UserMethod.of(forget).code == seen[-1]
+    monkeypatch.setattr("uds_bench.trials.method.MOST_SOURCES", 2)
+    with pytest.raises(ConfigurationError, match="home: holds more than 2 files of Python beside the method"):
+        UserMethod.of(forget)
 
 
 def test_the_tokenizer_is_saved_as_it_was_given(tmp_path: Path) -> None:

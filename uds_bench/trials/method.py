@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import secrets
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, SupportsIndex, get_args
 
@@ -23,6 +25,8 @@ GIVEN = ("model", "tokenizer", "forget", "retain", "seed")
 OPTIONAL = "reference"
 UNCHANGED = "identity"
 """The built-in method that is none."""
+MOST_SOURCES = 5_000
+"""Files of Python in a method's folder."""
 CALLED = f"it is called with {', '.join(GIVEN)}, and {OPTIONAL} where it has such a parameter"
 
 
@@ -131,12 +135,27 @@ def _imported(name: str) -> Any:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """The source of a method's folder, by content, as what it calls may change too. Something new each time of one
-    without a file, as typed in a shell, and of one that is no function of a module: its source does not tell what a
-    partial, a closure or an instance holds."""
+    """The source of a method's folder and of those in it, by content, as what it calls may change too. Something new
+    each time of one without a file, as typed in a shell, and of one that is no function of a module: its source does
+    not tell what a partial, a closure or an instance holds. Raises ConfigurationError for more than `MOST_SOURCES`."""
     plain = inspect.unwrap(function)
     is_named = inspect.isfunction(plain) and plain.__qualname__.isidentifier()
     source = inspect.getsourcefile(plain) if is_named else None
     if source is None or not Path(source).is_file():
         return secrets.token_hex(16)
-    return content_key([[file.name, file_digest(file)] for file in sorted(Path(source).parent.glob("*.py"))])
+    folder = Path(source).parent
+    found = sorted(islice(_sources(folder), MOST_SOURCES + 1))
+    if len(found) > MOST_SOURCES:
+        raise ConfigurationError(
+            f"{folder}: holds more than {MOST_SOURCES:,} files of Python beside the method: give it a folder of its own"
+        )
+    return content_key([[file.relative_to(folder).as_posix(), file_digest(file)] for file in found])
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    """What can be imported from a folder, links to folders too; environments and hidden folders are no source."""
+    for place, below, names in os.walk(folder, followlinks=True):
+        at = Path(place)
+        below[:] = [one for one in below if not one.startswith((".", "__pycache__"))]
+        below[:] = [one for one in below if not (at / one / "pyvenv.cfg").exists()]
+        yield from (at / name for name in names if name.endswith(".py") and (at / name).is_file())
