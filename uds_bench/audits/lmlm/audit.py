@@ -21,9 +21,10 @@ from uds_bench.audits.lmlm.judged import JudgedPrompt, judge
 from uds_bench.audits.lmlm.leakage import Leakage
 from uds_bench.audits.lmlm.part import LmlmPart, ReportedRetriever
 from uds_bench.audits.lmlm.section import LmlmSection
+from uds_bench.claims.run_report import SETTINGS
 from uds_bench.extras import LMLM, require
-from uds_bench.retrieval.encoder import BLOCK
-from uds_bench.retrieval.settings import SWEPT, Fallback, RetrieverSettings
+from uds_bench.retrieval.encoder import BLOCK, encoder_of
+from uds_bench.retrieval.settings import MINILM, SWEPT, Fallback, RetrieverSettings
 from uds_bench.scores import Score
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 
@@ -191,6 +192,15 @@ def read(section: LmlmSection) -> tuple[DatabaseCell, ...]:
     """The databases with their prompts. Raises ExtraError before any model is loaded."""
     require("the lmlm audit", *LMLM)
     return cells_of(section)
+
+
+def notes(session: Session) -> list[str]:
+    """Which encoder looks rows up, where it is not the default: what it holds to be alike decides what is found."""
+    model = session.manifest.of(LmlmSection).retriever.settings().model
+    if model == MINILM:
+        return []
+    digest = encoder_of(model, session.device).digest
+    return [f"{SETTINGS}{NAME}.retriever.model = another encoder (sha256 {digest})"]
 
 
 def open(session: Session) -> LmlmAudit:
