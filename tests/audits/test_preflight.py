@@ -11,11 +11,13 @@ import torch
 from families import FAMILIES, save_adapter, save_checkpoint, save_unreadable, tiny_tokenizer
 from made_cells import SCORE, MadeEvaluator
 from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
 
 from uds_bench.audits.preflight import preflight
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.checkpoints.spec import Dtype
 from uds_bench.errors import CheckpointError
+from uds_bench.facts import stop_tokens
 from uds_bench.scoring.runner import ScoreRequest, ScoreRunner
 from uds_bench.scoring.store import Store
 
@@ -80,6 +82,49 @@ def test_one_that_cannot_be_used_is_named_and_no_other(
     assert told in problem[1]
     assert "\n" not in problem[1]
     assert preflight(specs, ["full", "simnpo"], ("npo", "simnpo"), "full") == {}
+
+
+PASSED_OVER = {
+    "no end": ({"eos_token_id": None}, "eos_token_id in generation_config.json does not name '</s>' (2), where"),
+    "another end": ({"eos_token_id": [5, 6]}, "eos_token_id in generation_config.json does not name '</s>' (2), where"),
+    "steered": ({"min_new_tokens": 64}, "min_new_tokens in generation_config.json changes what its weights say"),
+}
+
+
+@pytest.mark.parametrize(("settings", "told"), PASSED_OVER.values(), ids=PASSED_OVER)
+def test_without_a_parent_what_is_said_behind_an_end_is_served_by_none(
+    specs: dict[str, CheckpointSpec], settings: dict[str, Any], told: str
+) -> None:
+    """As of lmlm, and of bypass without a control that knows: it was read up to its end, and served beyond."""
+    own, names = Path(specs["npo"].model), ["npo", "simnpo"]
+    assert preflight(specs, names, names) == {}
+    rewrite(own / "generation_config.json", eos_token_id=[2, 5], temperature=0.6, do_sample=True)
+    assert preflight(specs, names, names) == {}, "more ends, and how replies are drawn, hide nothing"
+    rewrite(own / "generation_config.json", **settings)
+    (problem,) = preflight(specs, names, names).items()
+    assert problem[0] == "npo"
+    assert problem[1].startswith(f"npo ({own}): {told}")
+    assert preflight(specs, names, ["simnpo"]) == {}, "a control is the user's own"
+
+
+def test_settings_of_the_model_alone_are_read_as_they_are_served(specs: dict[str, CheckpointSpec]) -> None:
+    own = Path(specs["npo"].model)
+    (own / "generation_config.json").unlink()
+    assert preflight(specs, ["npo"], ["npo"]) == {}
+    rewrite(own / "config.json", eos_token_id=None)
+    assert "does not name '</s>' (2)" in preflight(specs, ["npo"], ["npo"])["npo"]
+
+
+def test_a_turn_s_end_of_a_base_model_need_not_be_served(specs: dict[str, CheckpointSpec]) -> None:
+    """As of Qwen2.5, whose base has a chat template and stops at the end of text alone."""
+    tokenizer = AutoTokenizer.from_pretrained(own := specs["npo"].model)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_end|>"]})
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}<|im_end|>{% endfor %}"
+    model = FAMILIES["llama"](len(tokenizer))
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    save_checkpoint(Path(own), model, tokenizer)
+    assert len(stop_tokens(tokenizer)) == 2
+    assert preflight(specs, ["npo"], ["npo"]) == {}
 
 
 @pytest.mark.parametrize(("dtype", "device"), [("bfloat16", "cpu"), ("float16", "cpu"), (None, "cuda")])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uds_bench.checkpoints import CheckpointSpec
 from uds_bench.checkpoints.spec import SCHEME, SPECIMEN
-from uds_bench.errors import MESSAGE_LENGTH, UdsError, failures, one_line, some
+from uds_bench.errors import MESSAGE_LENGTH, CheckpointError, UdsError, failures, one_line, some
 from uds_bench.manifest.section import Section
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def preflight(
     Args:
         specs: Every checkpoint by name; those that are still to be trained are left out.
         names: Those that are needed.
-        judged: Those that were made from `parent`: their replies must be read as its own are.
+        judged: Those that were made from `parent`: their replies must be read as its own are; where it is not known, up
+            to an end at which whoever serves them stops as well.
         parent: The name of their parent, where it is known.
         section: What the manifest says to the audit that needs them.
         device: Where they are to run, which decides in what dtype.
@@ -76,13 +77,32 @@ def preflight(
                 require_as_stored(name, spec, device)
             if name == parent:
                 rules = read_reply_rules(spec, tokenizer)
-            elif name in made and rules is not None and not is_shipped:
-                require_same_replies(f"{name} ({spec.model})", read_reply_rules(spec, tokenizer), rules)
+            elif name in made and not is_shipped:
+                own = read_reply_rules(spec, tokenizer)
+                if rules is not None:
+                    require_same_replies(f"{name} ({spec.model})", own, rules)
+                elif not any(parent in shared for shared in alike.values()):
+                    _require_own_end(f"{name} ({spec.model})", own)
         except UdsError as error:
             alike.setdefault(str(error), []).append(name)
         except failures() as error:  # whatever its files make a library say: the others are judged
             alike[f"{name} ({spec.model}): cannot be read ({one_line(error)}): save it again"] = [name]
     return {name: _reason(why, shared, specs) for why, shared in alike.items() for name in shared}
+
+
+def _require_own_end(name: str, own: ReplyRules) -> None:
+    """Refuse a checkpoint without a parent that, served, goes on where its replies are read to end, or says other than
+    its weights. Of a base model with a chat template other tokens end turns, which its settings need not name."""
+    if own.steered:
+        raise CheckpointError(
+            f"{name}: {min(own.steered)} in generation_config.json changes what its weights say: take it out"
+        )
+    end = own.tokenizer.eos_token_id
+    if end is not None and end not in own.served:
+        raise CheckpointError(
+            f"{name}: eos_token_id in generation_config.json does not name {own.named([end])}, where its answers end: "
+            "what it says behind it would not be read; name it there"
+        )
 
 
 def _reason(why: str, names: Sequence[str], specs: Mapping[str, CheckpointSpec]) -> str:
