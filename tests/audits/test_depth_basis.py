@@ -87,7 +87,7 @@ def test_what_is_kept_is_carried_and_said(
 
 def spared_of(drawn: list[list[Any]]) -> Score:
     """All whom everybody is asked about are told."""
-    rows = tuple(FactScore(f"{at}", f"a{at}", 1.0, None, {"correct": 1.0}) for at in range(20))
+    rows = tuple(FactScore(f"{at}", f"a{at}", 1.0, detail={"correct": 1.0}) for at in range(20))
     return replace(scored(GOOD, GOOD), per_fact=rows, notes={"fit": [GOOD], "drawn": drawn})
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NAMED = 4
 """The most checkpoints that are named for one fault."""
+USUAL = {"repetition_penalty"}
+"""Settings of generation that published models have, such as Qwen2.5: who has no parent may have them too."""
 NOTHING_ASKED = Section()
 """The section of an audit that asks nothing more of a checkpoint."""
 
@@ -93,9 +95,9 @@ def preflight(
 def _require_own_end(name: str, own: ReplyRules) -> None:
     """Refuse a checkpoint without a parent that, served, goes on where its replies are read to end, or says other than
     its weights. Of a base model with a chat template other tokens end turns, which its settings need not name."""
-    if own.steered:
+    if steered := own.steered.keys() - USUAL:
         raise CheckpointError(
-            f"{name}: {min(own.steered)} in generation_config.json changes what its weights say: take it out"
+            f"{name}: {min(steered)} in generation_config.json changes what its weights say: take it out"
         )
     end = own.tokenizer.eos_token_id
     if end is not None and end not in own.served:
