@@ -124,7 +124,7 @@ def test_a_turn_s_end_of_a_base_model_need_not_be_served(specs: dict[str, Checkp
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     save_checkpoint(Path(own), model, tokenizer)
     assert len(stop_tokens(tokenizer)) == 2
-    assert preflight(specs, ["npo"], ["npo"]) == {}
+    assert preflight({"npo": specs["npo"]}, ["npo"], ["npo"]) == {}
 
 
 @pytest.mark.parametrize(("dtype", "device"), [("bfloat16", "cpu"), ("float16", "cpu"), (None, "cuda")])
