@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 NAMED = 4
 """The most checkpoints that are named for one fault."""
-USUAL = {"repetition_penalty"}
-"""Settings of generation that published models have, such as Qwen2.5: who has no parent may have them too."""
+USUAL = {"repetition_penalty", "cache_implementation"}
+"""Settings of generation that published models have (Qwen2.5, Gemma 2): who has no parent may have them too."""
 NOTHING_ASKED = Section()
 """The section of an audit that asks nothing more of a checkpoint."""
 
