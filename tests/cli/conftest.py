@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from small_runs import made_once
 from typer.testing import CliRunner
 
+from uds_bench.claims.fact_rows import with_rows
 from uds_bench.cli import main
 from uds_bench.metrics import METRICS
 from uds_bench.metrics.metric import Metric
@@ -109,3 +111,19 @@ def run_report(saved_release: Path, scored: Path, pytester: pytest.Pytester, mon
 def release(saved_release: Path, tmp_path: Path) -> Path:
     """A copy of the release that the test may damage."""
     return shutil.copytree(saved_release, tmp_path / "release")
+
+
+@pytest.fixture
+def judged(run_report: Path, release: Path) -> Path:
+    """The report of a run of `release`, which the test may damage."""
+    report = with_rows(json.loads(run_report.read_text()), run_report)
+    report["manifest"]["path"] = str(release / "uds.toml")
+    place = release / "run.json"
+    place.write_text(json.dumps(report))
+    return place
+
+
+@pytest.fixture
+def card(command: Command, judged: Path) -> Path:
+    command("card", judged, "--out", judged.parent / "cards", "--benchmark", "owner/name")
+    return judged.parent / "cards" / "npo" / "card.json"
