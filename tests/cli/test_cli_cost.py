@@ -13,6 +13,8 @@ from commands import Command
 from families import FAMILIES, save_checkpoint, tiny_tokenizer
 from made_cells import InThisProcess
 
+from uds_bench.attacks.proof import proving
+from uds_bench.attacks.relearn import relearn
 from uds_bench.checkpoints import CheckpointSpec, load
 from uds_bench.facts import FactSet, embedded, encode, load_facts
 from uds_bench.inference.generation import continue_greedily
@@ -208,6 +210,22 @@ def test_what_is_generated_is_counted_in_steps(saved_release: Path, tmp_path: Pa
     assert sum(passed.steps.values()) <= 4
     assert max(passed.steps) == 2
     assert passed.tokens == 6 + sum(rows * steps for rows, steps in passed.steps.items())
+
+
+def test_what_a_proof_takes_does_not_grow_with_what_is_asked(saved_release: Path, tmp_path: Path) -> None:
+    """It is of people whom nobody knows, as many of them for two facts as for two hundred."""
+    runner = runner_of(saved_release, load_facts(saved_release / "facts.jsonl"), tmp_path / "store")
+    full, words = runner.loaded("full"), torch.tensor([[5, 6, 7]])
+    with counting_tokens({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as passed:
+        with proving():
+            full.model(words)
+        assert (passed.fixed, passed.tokens) == (3, 0)
+        full.model(words)
+    assert (passed.fixed, passed.tokens) == (3, 3)
+    spec, attack = runner.spec("npo"), relearn(epochs=1, lr=1e-3, batch_size=6)
+    with counting_tokens({type(block) for block in full.anatomy.blocks}, len(full.anatomy.blocks)) as passed:
+        attack.proof(spec, "cpu", runner.facts)
+    assert passed.fixed > passed.tokens == 0
 
 
 def test_rows_that_do_not_fit_at_a_time_are_decoded_one_part_after_the_other(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -16,6 +18,24 @@ PEOPLE = 4
 """Invented, in each of two groups, with eight facts each: a batch as published."""
 MOST_STEPS = 16
 """Steps of the proof, where the attack takes more: how quickly a model learns shows in the first ones."""
+
+
+_PROVING: ContextVar[bool] = ContextVar("proving", default=False)
+
+
+@contextmanager
+def proving() -> Iterator[None]:
+    """What is computed inside is the same, however few facts are asked about: who measures a part must know."""
+    before = _PROVING.set(True)
+    try:
+        yield
+    finally:
+        _PROVING.reset(before)
+
+
+def is_proving() -> bool:
+    """Whether this is inside of `proving`."""
+    return _PROVING.get()
 
 
 def lessons_about_nobody(tokenizer: Any, secret: str, date: str) -> tuple[list[Example], list[Example]]:

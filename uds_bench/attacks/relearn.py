@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import torch
 
 from uds_bench.attacks.attack import Attack, load_full
-from uds_bench.attacks.proof import MOST_STEPS, lessons_about_nobody, nats_learned, surprise
+from uds_bench.attacks.proof import MOST_STEPS, lessons_about_nobody, nats_learned, proving, surprise
 from uds_bench.attacks.teaching import Data, Teaching
 from uds_bench.checkpoints import Checkpoint, CheckpointSpec, digest
 from uds_bench.checkpoints.loading import read_tokenizer
@@ -76,6 +76,7 @@ def _apply(spec: CheckpointSpec, device: str, facts: FactSet, *, course: _Course
     return replace(checkpoint, model=course.teach(checkpoint, examples, course.steps(examples)))
 
 
+@proving()
 def _proof(spec: CheckpointSpec, device: str, facts: FactSet, *, course: _Course, lessons: Lessons) -> float:
     tokenizer = read_tokenizer(spec)
     steps = min(course.steps(lessons(tokenizer, facts)), MOST_STEPS)

@@ -46,9 +46,9 @@ class PairMoments:
     def of(cls, x: torch.Tensor, y: torch.Tensor) -> PairMoments:
         """Of the states at some positions, each [layers, positions, width]."""
         x, y = x.double(), y.double()
-        sums = (x.sum(1), y.sum(1), x.square().sum((1, 2)), y.square().sum((1, 2)))
+        sums, squares = ([one.sum(1).cpu() for one in (x, y)], [one.square().sum((1, 2)).cpu() for one in (x, y)])
         xy = torch.stack([(one.mT @ other).cpu() for one, other in zip(x, y, strict=True)])
-        return cls(x.shape[1], *(one.cpu() for one in sums), xy)
+        return cls(x.shape[1], sums[0], sums[1], squares[0], squares[1], xy)
 
     def __add__(self, other: PairMoments) -> PairMoments:
         sums = (getattr(self, name) + getattr(other, name) for name in ("count", "x", "y", "xx", "yy", "xy"))

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from uds_bench.attacks import NONE
+from uds_bench.attacks.proof import is_proving
 from uds_bench.checkpoints import block_hidden
 from uds_bench.errors import UdsError
 from uds_bench.grouping import grouped
@@ -80,12 +81,13 @@ class PlannedCost:
 
 @dataclass
 class _Trial:
-    """The cost of a part by kind: seconds, tokens, decoding steps, bytes held and stored. `passes`: tokens of one
-    pass."""
+    """The cost of a part by kind: seconds, tokens, decoding steps, bytes held and stored. `fixed`: tokens that are as
+    many for any part; `passes`: tokens of one pass."""
 
     units: int
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, float] = field(default_factory=dict)
+    fixed: dict[str, float] = field(default_factory=dict)
     steps: dict[str, dict[int, float]] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     disk: dict[str, float] = field(default_factory=dict)
@@ -132,10 +134,10 @@ def planned_cost(runner: ScoreRunner, requests: Sequence[ScoreRequest], enough: 
 
     def cost(kind: str, groups: Sequence[Group]) -> StageCost:
         weights = max(weights_size(runner.spec(group[0].checkpoint)) for group in groups)
-        seconds, tokens = _seconds(kind, first, last, every, decoding), last.tokens[kind]
-        passes = tokens / last.passes if last.passes else None
+        seconds, tokens = _seconds(kind, first, last, every, decoding), last.tokens[kind] * times + last.fixed[kind]
+        passes = tokens / (last.passes * times) if last.passes else None
         held, disk = last.memory[kind], round(last.disk[kind] * times)
-        return StageCost(kind, len(groups), seconds, round(tokens * times), passes, weights, held, disk)
+        return StageCost(kind, len(groups), seconds, round(tokens), passes, weights, held, disk)
 
     stages = tuple(cost(kind, groups) for kind, groups in kinds.items())
     memory = max(last.memory.values())
@@ -196,29 +198,35 @@ def _tried(runner: ScoreRunner, groups: dict[str, Group], share: float, model: s
                     except UdsError as error:
                         found.failed[str(request)] = str(error)
             found.seconds[kind] = (time.perf_counter() - started) / many
-            found.tokens[kind] = count.tokens / many
+            found.tokens[kind], found.fixed[kind] = count.tokens / many, count.fixed / many
             found.steps[kind] = {rows: steps / many for rows, steps in count.steps.items()}
             found.memory[kind], found.disk[kind] = _memory(runner.device), (_size(folder) - stored) / many
     return found
 
 
 class Passed:
-    """Counts what goes through all blocks of a model: `tokens`, and `steps` of one token by their number of rows."""
+    """Counts what goes through all blocks of a model: `tokens`, and `steps` of one token by their number of rows; those
+    of a proof, which takes the same for any part of what is asked, are `fixed`."""
 
     def __init__(self, layers: int) -> None:
-        self._layers, self._seen, self._single = layers, 0, Counter[int]()
+        self._layers, self._seen, self._single = layers, Counter[bool](), Counter[int]()
 
     def add(self, hidden: torch.Tensor) -> None:
         """The output of one block."""
         tokens = hidden.shape[:-1].numel()
-        self._seen += tokens * (TRAINED if hidden.requires_grad else 1)
+        self._seen[is_proving()] += tokens * (TRAINED if hidden.requires_grad else 1)
         if hidden.shape[-2] == 1:
             self._single[tokens] += 1
 
     @property
     def tokens(self) -> float:
         """One that is trained on counts `TRAINED` times."""
-        return self._seen / self._layers
+        return self._seen[False] / self._layers
+
+    @property
+    def fixed(self) -> float:
+        """The same of those of a proof."""
+        return self._seen[True] / self._layers
 
     @property
     def steps(self) -> dict[int, float]:

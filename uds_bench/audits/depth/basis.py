@@ -158,6 +158,18 @@ def kept_of_all(carried: Decision, score: Score, full: float, share: float) -> D
 
     Returns:
         The verdict with what is spared as its number.
+
+    Example:
+        All whom everybody is asked about are told, and nobody of those who were drawn:
+
+        >>> from types import SimpleNamespace
+        >>> from uds_bench.statistics import Interval
+        >>> asked = [SimpleNamespace(detail={"correct": 1.0}, cluster=str(at)) for at in range(20)]
+        >>> drawn = [[str(at), 0.0, 1.0] for at in range(20)]
+        >>> score = SimpleNamespace(per_fact=asked, notes={"fit": [0.9], "drawn": drawn})
+        >>> spared = Decision(Verdict.PASS, 0.9, Interval(0.8, 1.0, "by hand", 20), "spared")
+        >>> print(kept_of_all(spared, score, 1.0, 0.5).text.partition(":")[0])
+        of people drawn for it
     """
     found = kept(carried, fit_of(score), said(score), full, share)
     if (drawn := said_of_drawn(score)) is None or not drawn[1].interval.low > share * drawn[1].value:
