@@ -144,11 +144,13 @@ def _file(config: pytest.Config, name: str) -> Path | None:
 
 
 def _output(path: Path | None, option: str) -> Path | None:
-    from uds_bench.console.options import require_file  # which imports typer
-
-    if path is not None and path.suffix == ".parquet":
+    if path is None:
+        return None
+    if path.suffix == ".parquet":
         raise ConfigurationError(f"{option}: {path} has the name of the table beside it: name a .json file")
-    return None if path is None else require_file(path, option)
+    from uds_bench.console.options import require_file  # which imports typer: not in a run that writes no report
+
+    return require_file(path, option)
 
 
 def _profile(value: str) -> Profile:
