@@ -140,7 +140,7 @@ def test_text_at_fewer_positions_than_states_are_wide_leaves_the_map_open(
     if verdict is Verdict.UNDECIDED:
         width = references["full"].model.config.hidden_size
         assert own.notes["positions"] < width
-        assert found.cause is Cause.UNITS
+        assert (found.cause, found.advice) == (Cause.UNITS, basis.MORE_TEXT)
         assert f"needs {own.notes['positions'] + own.notes['open']} positions or more, of about " in found.text
 
 

@@ -15,6 +15,8 @@ from uds_bench.scores import Score
 from uds_bench.statistics import Rate, cluster_interval, mean
 from uds_bench.verdicts import Cause, Decision, Verdict
 
+MORE_TEXT = 'add facts with split "retain", of more people: wide states take more text to be mapped by.'
+"""What to do where a map is not unique."""
 ORDER = {verdict: at for at, verdict in enumerate((Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS))}
 """The worst first."""
 
@@ -99,7 +101,8 @@ def unique(decision: Decision, score: Score) -> Decision:
         f"leaves {still} directions of the states open, needs {needed} positions or more, of about "
         f"{math.ceil(people * needed / positions)} people"
     )
-    return replace(decision, verdict=Verdict.UNDECIDED, text=text, shortfall=None, cause=Cause.UNITS)
+    open_map = replace(decision, verdict=Verdict.UNDECIDED, text=text, shortfall=None, cause=Cause.UNITS)
+    return replace(open_map, advice=MORE_TEXT)
 
 
 def said(score: Score) -> Rate:
