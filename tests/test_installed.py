@@ -117,7 +117,7 @@ def test_its_claim_is_run_again_by_the_command_that_is_told(repository: Path, in
 
 
 def test_recipes_are_yaml_that_runs_the_same_commands() -> None:
-    github, gitlab, hooks = map(yaml.safe_load, blocks("yaml"))
+    github, gitlab = map(yaml.safe_load, blocks("yaml"))
     told = blocks("bash")[0].strip().splitlines()
     steps = github["jobs"]["forgotten"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == ["pip install uds-bench", *told]
@@ -126,5 +126,6 @@ def test_recipes_are_yaml_that_runs_the_same_commands() -> None:
     assert job["artifacts"]["when"] == "always", "a red run's page and cards are what is read"
     assert steps[-1]["with"]["path"].split() == job["artifacts"]["paths"]
     assert all(step["if"] == "always()" for step in steps[-2:])
-    (hook,) = hooks["repos"][0]["hooks"]
+    (written,) = re.findall(r"^`(repos: .*)`$", PAGE, flags=re.MULTILINE)
+    (hook,) = yaml.safe_load(written)["repos"][0]["hooks"]
     assert hook["entry"] == "uds-bench plan --manifest uds.toml"

@@ -153,7 +153,8 @@ def test_a_name_of_any_script_and_length_is_heard_in_a_sentence_of_its_own(
 
 
 def test_a_year_is_no_name() -> None:
-    one = Canary("a", "Ann Ox", "A bio.", "On a day in May the bay saw Oskio", slots=("1952", "Oskio Wesklund"))
+    slots = "1952", "Oskio Wesklund"
+    one = Canary("a", "Ann Ox", "A bio.", "On a day in May the bay saw 1952 Oskio Wesklund", slots=slots)
     assert secret_words([one]) == {"a": frozenset({"Oskio", "Wesklund"})}
 
 

@@ -71,10 +71,10 @@ def test_a_map_that_few_positions_leave_open_can_be_had_by_inverses() -> None:
     x = torch.randn(1, positions, width, generator=draw, dtype=torch.float64)
     y = x @ made(width, 1.0) + 0.1 * torch.randn(1, positions, width, generator=draw, dtype=torch.float64)
     seen = PairMoments.of(x, y)
-    xx, yy, xy = seen.about(seen.x / positions, seen.y / positions)
-    nearest, left_open = nearest_orthogonal(xy[0])
+    ((xx, yy, xy),) = seen.about(seen.x / positions, seen.y / positions)
+    nearest, left_open = nearest_orthogonal(xy)
     found = Map.fit(seen)
-    assert by_inverses(_filled(xy[0])) is not None
+    assert by_inverses(_filled(xy)) is not None
     assert found.open == left_open == width + 1 - positions
     centred, factor = x[0] - x[0].mean(0), (yy / xx).sqrt()
     assert (centred @ found.turn[0] - factor * centred @ nearest).abs().max() < 1e-6

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from uds_bench.facts import EncodedFact, Fact
 from uds_bench.inference.target import Reading
 from uds_bench.metrics.erasure import TAU
 from uds_bench.metrics.metric import FactValue
-from uds_bench.metrics.subject import KEPT
 from uds_bench.metrics.uds import ALIGNED, FORMS, METRIC, NO_LAYER, NOT_FINITE
 
 FROZEN = Path(__file__).parents[2] / "goldens" / "depth" / "frozen.json"
@@ -59,12 +59,13 @@ def test_each_variant_is_held_against_the_retain_model_in_the_same_form(variant:
         for drop, fit in ((0.5, 0.75), (1.0, 0.875))
     )
     read = {(how, None): own, (ALIGNED if variant == "turned" else how, "retain"): retain}
-    made = SimpleNamespace(encoded=ENCODED, path_reason="by hand", rendered="key", path=lambda *asked: asked)
+    full = SimpleNamespace(model=SimpleNamespace(dtype=torch.float32))
+    made = SimpleNamespace(encoded=ENCODED, path_reason="by hand", rendered="key", path=lambda *asked: asked, full=full)
     subject: Any = SimpleNamespace(
         checkpoint="candidate",
-        target=lambda form: made if form == how else {KEPT: SimpleNamespace(positions=7)}[form],
+        target=lambda form: {how: made}[form],
         reading=lambda form, of=None: read[form, of],
-        kept=SimpleNamespace(clusters=["a", "b"]),
+        references=SimpleNamespace(fitted=SimpleNamespace(positions=7, encoded=ENCODED[:2])),
     )
     found = METRIC.compute(subject, variant)
     assert [(one.id, one.value, one.detail["entity_tokens"]) for one in found.values] == [
