@@ -19,7 +19,7 @@ from uds_bench.audits.localization.utility import Answers
 from uds_bench.claims import Claim, Control, ControlSubject
 from uds_bench.facts.testbed import Item
 from uds_bench.statistics import Interval, Rate, zero_rate_bound
-from uds_bench.verdicts import Decision, Verdict
+from uds_bench.verdicts import WORST_FIRST, Decision
 
 if TYPE_CHECKING:
     from uds_bench.audits.localization.audit import LocalizationAudit
@@ -29,7 +29,6 @@ NOTHING = Interval(math.nan, math.nan, "no family was scored", 0)
 NOBODY = "the injected model knows nobody who is to be forgotten"
 BLIND: dict[Subject, str] = {"random": "random update", "permuted": "permuted masks"}
 READINGS: dict[Target, str] = {HEADLINE: "among the groups' masks", PUBLISHED: "against all other weights"}
-WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 """Of two readings the first of these decides."""
 fails, passes = ControlSubject.fails, ControlSubject.passes
 
@@ -55,7 +54,7 @@ def test_auc(uds_claim: Claim, uds_subject: str, uds_audit: LocalizationAudit) -
     counted = {target: uds_audit.counting(uds_subject, target) for target in READINGS}
     found = {target: of(seen.weight_scores, families, target) for target, families in counted.items()}
     decided = {target: uds_claim.judge(rate, "localization.auc").verdict for target, rate in found.items()}
-    target = min(READINGS, key=lambda one: (WORST.index(decided[one]), found[one].value))
+    target = min(READINGS, key=lambda one: (WORST_FIRST.index(decided[one]), found[one].value))
     best = precision.best(seen.weight_scores, counted[target], target=target)
     if best is None:
         uds_claim.measured(

@@ -26,6 +26,7 @@ class Verdict(StrEnum):
 
 BAD = (Verdict.FAIL, Verdict.UNDECIDED)
 """What stops a release, unless a claim has a flag."""
+WORST_FIRST = (*BAD, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
 class Cause(StrEnum):

@@ -22,8 +22,8 @@ def _compute(subject: Subject, variant: str) -> Measured:
         detail = {"drops": drops.tolist(), "correct": float(right)}
         why = NOT_FINITE if not np.isfinite(drops).all() else NO_LAYER if np.isnan(value) else None
         values.append(FactValue(fact.id, None if why else float(value), why, detail))
-    told = {"tau": TAU, "fit": own.fit.tolist(), "said": float(correct.mean())}
-    return Measured(values, {**told, **({"drawn": drawn} if (drawn := subject.drawn()) else {})})
+    told = {"tau": TAU, "fit": own.fit.tolist(), "said": float(correct.mean()), "drawn": subject.drawn()}
+    return Measured(values, told)
 
 
 # The note `drawn` has, of others to be kept, the person, and whether this model and the full one say the fact.

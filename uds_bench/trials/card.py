@@ -13,12 +13,11 @@ from uds_bench.claims.rules import IS_PASSED, NOT_MEANT
 from uds_bench.statistics.intervals import Interval, cluster_interval
 from uds_bench.statistics.means import finite_or_none, mean
 from uds_bench.trials.beds import Trials
-from uds_bench.verdicts import Cause, Flag, Verdict
+from uds_bench.verdicts import BAD, WORST_FIRST, Cause, Flag, Verdict
 
 ITSELF = "method.itself"
 """What stands beside the claims about what a method makes: whether it is one at all."""
 METHOD = "skewness-corrected t interval over seeds"
-WORST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)
@@ -184,11 +183,11 @@ def row(claim: str, records: list[ClaimRecord]) -> ClaimRow:
     observed = [one.observed for one in records if one.observed is not None]
     whole = len(observed) == len(records)
     interval = cluster_interval(observed if whole else [], range(len(records)))
-    worst = next(word for word in WORST if word in verdicts)
+    worst = next(word for word in WORST_FIRST if word in verdicts)
     causes = Counter(one.cause.value for one in records if one.cause and worst is Verdict.UNDECIDED)
     cause = causes.most_common(1)[0][0] if causes else ""
     first = next(one for one in records if one.verdict is worst)
     text = first.message.partition(": ")[2]
-    why = f"{first.subject}: {text}" if text and worst in WORST[:2] else ""
+    why = f"{first.subject}: {text}" if text and worst in BAD else ""
     middle, low, high = map(finite_or_none, (mean(observed if whole else []), interval.low, interval.high))
     return ClaimRow(claim, worst.value, dict(verdicts), middle, low, high, first.needs, "", cause, why, first.advice)

@@ -63,9 +63,10 @@ def _own_words(
         asked = _words(one.author, one.head, *(question for question, _ in one.qa)).keys() | ours
         kept = set[str]()
         for text in told[one.id]:
-            own = {key: word for key, word in _words(text).items() if authors[key] == 1 and key not in asked}
-            long = list(filter(_is_long, own.values()))
-            is_short_name = are_names and not long and own.keys() == _words(text).keys() and not text.isdigit()
+            words = _words(text)
+            own = [word for key, word in words.items() if authors[key] == 1 and key not in asked]
+            long = list(filter(_is_long, own))
+            is_short_name = are_names and not long and len(own) == len(words) and not text.isdigit()
             kept.update([text] if is_short_name else long)
         found[one.id] = frozenset(kept)
     return found
@@ -91,11 +92,8 @@ def answers(canaries: Sequence[Canary]) -> dict[str, tuple[frozenset[str], ...]]
     common = frozenset(word for word, count in held.items() if count > max(1, COMMON * len(canaries)))
     found = {}
     for one in canaries:
-        given = common | _words(one.author).keys()
-        found[one.id] = tuple(
-            frozenset(word for key, word in _words(answer).items() if key not in given | _words(question).keys())
-            for question, answer in one.qa
-        )
+        pairs = [(common | _words(one.author, question).keys(), _words(answer)) for question, answer in one.qa]
+        found[one.id] = tuple(frozenset(row[key] for key in row.keys() - given) for given, row in pairs)
     return found
 
 

@@ -13,12 +13,10 @@ from uds_bench.audits.depth.claims import LEAST_FIT
 from uds_bench.metrics.erasure import spared
 from uds_bench.scores import Score
 from uds_bench.statistics import Rate, cluster_interval, mean
-from uds_bench.verdicts import Cause, Decision, Verdict
+from uds_bench.verdicts import WORST_FIRST, Cause, Decision, Verdict
 
 MORE_TEXT = 'add facts with split "retain", of more people: wide states take more text to be mapped by.'
 """What to do where a map is not unique."""
-ORDER = {verdict: at for at, verdict in enumerate((Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS))}
-"""The worst first."""
 
 
 def fit_of(score: Score, of: Literal["fit", "retain_fit"] = "fit") -> float:
@@ -101,8 +99,7 @@ def unique(decision: Decision, score: Score) -> Decision:
         f"leaves {still} directions of the states open, needs {needed} positions or more, of about "
         f"{math.ceil(people * needed / positions)} people"
     )
-    open_map = replace(decision, verdict=Verdict.UNDECIDED, text=text, shortfall=None, cause=Cause.UNITS)
-    return replace(open_map, advice=MORE_TEXT)
+    return Decision(Verdict.UNDECIDED, decision.observed, decision.interval, text, cause=Cause.UNITS, advice=MORE_TEXT)
 
 
 def said(score: Score) -> Rate:
@@ -178,7 +175,8 @@ def kept_of_all(carried: Decision, score: Score, full: float, share: float) -> D
     if (drawn := said_of_drawn(score)) is None or not drawn[1].interval.low > share * drawn[1].value:
         return found
     other = kept(carried, fit_of(score), drawn[0], drawn[1].value, share)
-    return min(found, replace(other, text=f"of people drawn for it: {other.text}"), key=lambda one: ORDER[one.verdict])
+    other = replace(other, text=f"of people drawn for it: {other.text}")
+    return min(found, other, key=lambda one: WORST_FIRST.index(one.verdict))
 
 
 def kept(carried: Decision, fit: float, words: Rate, full: float, share: float) -> Decision:
